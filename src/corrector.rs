@@ -52,6 +52,7 @@ pub struct Builder {
     latency: MinimumLatency,
     latency_of_trace: bool,
     alltoallv: bool,
+    handles: bool,
     fences: Fences,
     parameters: Parameters,
     threads: Option<NonZero<usize>>,
@@ -89,6 +90,11 @@ impl Builder {
     /// Whether Alltoallv and its like synchronise all members.
     pub fn alltoallv(self, alltoallv: bool) -> Builder {
         Builder { alltoallv, ..self }
+    }
+
+    /// Whether the creation of a communicator by all members of another one synchronises these.
+    pub fn handles(self, handles: bool) -> Builder {
+        Builder { handles, ..self }
     }
 
     /// Which fences of windows synchronise.
@@ -175,6 +181,7 @@ impl Corrector {
                 presync: options.presync,
                 latency: options.latency,
                 alltoallv: options.alltoallv,
+                handles: options.handles,
                 fences: options.fences,
                 separation: options.parameters.minimum_separation,
             },

@@ -57,6 +57,7 @@ pub fn load_true_times(session: &mut Session<'_>, anyway: bool) -> Result<LocalT
         presync: Method::Linear,
         latency: MinimumLatency::default(),
         alltoallv: false,
+        handles: false,
         fences: Fences::default(),
         separation: Parameters::default().minimum_separation,
     })?;

@@ -1,13 +1,23 @@
 //! What the main location of a process does between its operations: time by region, which delay costs compare.
 
+use clc_engine::matching::hash::HashMap;
+
 /// Time between operations by region, in the order of the operations.
+///
+/// There may be as many entries as operations, so they are kept as bytes: of each operation the number of entries before it, of each entry the region (its place
+/// in [`Gaps::regions`]), the time in the first stage and how much longer the second one is, in 7 bits per byte.
 #[derive(Debug, Default)]
 pub struct Gaps {
-    /// Where the entries before each operation end; those of the next one begin there.
-    ends: Vec<usize>,
-    /// Region and time by stage; of a region at most one before each operation.
-    entries: Vec<(u32, [i64; 2])>,
+    /// The regions in which the location was.
+    pub regions: Vec<u32>,
+    operations: u32,
+    bytes: Vec<u8>,
+    /// Where every [`INDEXED`]-th operation begins in the bytes.
+    starts: Vec<usize>,
 }
+
+/// Of so many operations one has its place in the bytes kept.
+const INDEXED: u32 = 4;
 
 impl Gaps {
     /// In the place of a region: outside of all.
@@ -15,14 +25,48 @@ impl Gaps {
 
     /// Number of operations of the main location, which are the first ones of its timeline.
     pub fn operations(&self) -> u32 {
-        self.ends.len() as u32
+        self.operations
     }
 
-    /// Time by region and stage before one of the operations, after the one before it.
-    pub fn before(&self, operation: u32) -> &[(u32, [i64; 2])] {
-        let end = |operation: usize| self.ends.get(operation).copied().unwrap_or(self.entries.len());
-        let from = (operation as usize).checked_sub(1).map_or(0, end);
-        &self.entries[from..end(operation as usize)]
+    /// From the entries before `operation` on.
+    pub fn from(&self, operation: u32) -> GapReader<'_> {
+        let start = self.starts.get((operation / INDEXED) as usize).copied().unwrap_or(self.bytes.len());
+        let mut reader = GapReader { bytes: &self.bytes, next: start };
+        (0..operation % INDEXED).for_each(|_| reader.operation(|_, _| {}));
+        reader
+    }
+}
+
+/// Gives what was before one operation after the other.
+pub struct GapReader<'a> {
+    bytes: &'a [u8],
+    next: usize,
+}
+
+impl GapReader<'_> {
+    /// The place of the region in [`Gaps::regions`], and its time by stage, of each entry before the next operation; none behind the last one.
+    #[inline]
+    pub fn operation(&mut self, mut visit: impl FnMut(u32, [i64; 2])) {
+        for _ in 0..self.number() {
+            let (region, first, more) = (self.number(), self.number() as i64, self.number());
+            // An even number is twice what is more, an odd one twice what is less, less one.
+            let more = (more >> 1) as i64 ^ -((more & 1) as i64);
+            visit(region as u32, [first, first.wrapping_add(more)]);
+        }
+    }
+
+    #[inline]
+    fn number(&mut self) -> u64 {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let Some(&byte) = self.bytes.get(self.next) else { return number };
+            self.next += 1;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        number
     }
 }
 
@@ -33,11 +77,14 @@ pub struct GapRecorder {
     until: Option<[i64; 2]>,
     /// Since the last operation, by region.
     sums: Vec<(u32, [i64; 2])>,
+    /// The place of each region.
+    places: HashMap<u32, u32>,
     gaps: Gaps,
 }
 
 impl GapRecorder {
     /// Until `time` the location was in `region`; in an operation if there is none.
+    #[inline]
     pub fn until(&mut self, region: Option<u32>, time: [i64; 2]) {
         let (Some(since), Some(region)) = (self.until.replace(time), region) else { return };
         let last = [0, 1].map(|stage| (time[stage] - since[stage]).max(0));
@@ -52,19 +99,51 @@ impl GapRecorder {
 
     /// The next operation begins.
     pub fn operation(&mut self) {
-        self.gaps.entries.append(&mut self.sums);
-        self.gaps.ends.push(self.gaps.entries.len());
+        let GapRecorder { sums, places, gaps, .. } = self;
+        if gaps.operations % INDEXED == 0 {
+            gaps.starts.push(gaps.bytes.len());
+        }
+        gaps.operations += 1;
+        write(&mut gaps.bytes, sums.len() as u64);
+        for (region, times) in sums.drain(..) {
+            let place = *places.entry(region).or_insert_with(|| {
+                gaps.regions.push(region);
+                gaps.regions.len() as u32 - 1
+            });
+            let more = times[1].wrapping_sub(times[0]);
+            write(&mut gaps.bytes, place.into());
+            write(&mut gaps.bytes, times[0] as u64);
+            write(&mut gaps.bytes, ((more << 1) ^ (more >> 63)) as u64);
+        }
     }
 
     /// All of them.
-    pub fn finish(self) -> Gaps {
+    pub fn finish(mut self) -> Gaps {
+        self.gaps.bytes.shrink_to_fit();
+        self.gaps.starts.shrink_to_fit();
         self.gaps
     }
+}
+
+#[inline]
+fn write(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn before(gaps: &Gaps, operation: u32) -> Vec<(u32, [i64; 2])> {
+        let mut all = Vec::new();
+        gaps.from(operation).operation(|place, times| all.push((gaps.regions[place as usize], times)));
+        all
+    }
 
     #[test]
     fn times_between_operations() {
@@ -81,8 +160,31 @@ mod tests {
         recorder.operation();
         let gaps = recorder.finish();
         assert_eq!(gaps.operations(), 3);
-        assert_eq!(gaps.before(0), [(7, [8, 11]), (8, [2, 2])]);
-        assert_eq!(gaps.before(1), []);
-        assert_eq!(gaps.before(2), [(Gaps::OUTSIDE, [1, 2])]);
+        assert_eq!(before(&gaps, 0), [(7, [8, 11]), (8, [2, 2])]);
+        assert_eq!(before(&gaps, 1), []);
+        assert_eq!(before(&gaps, 2), [(Gaps::OUTSIDE, [1, 2])]);
+        assert_eq!(before(&gaps, 3), []);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_recorded_is_read(
+            all in prop::collection::vec(prop::collection::btree_map(0u32.., [0i64..1 << 62, 0i64..1 << 62], 0..4), 0..40),
+            from in 0usize..40,
+        ) {
+            let mut recorder = GapRecorder::default();
+            for entries in &all {
+                recorder.sums = entries.iter().map(|(&region, &times)| (region, times)).collect();
+                recorder.operation();
+            }
+            let gaps = recorder.finish();
+            let mut reader = gaps.from(from as u32);
+            for entries in all.iter().skip(from) {
+                let mut read = Vec::new();
+                reader.operation(|place, times| read.push((gaps.regions[place as usize], times)));
+                prop_assert_eq!(&read, &entries.iter().map(|(&region, &times)| (region, times)).collect::<Vec<_>>());
+            }
+            reader.operation(|_, _| panic!("behind the last one"));
+        }
     }
 }

@@ -127,7 +127,7 @@ fn delays(
 ) -> Result<DelaySums> {
     let regions = |process: &ScannedProcess| process.tree.innermost(Gaps::OUTSIDE);
     let processes = scanned.processes.iter().map(|process| (&process.gaps, regions(process))).collect();
-    let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes)?;
+    let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes, waiting)?;
     let mut sums = DelaySums::new(entries);
     let mut by_process = vec![[0; 2]; scanned.processes.len()];
     for (stage, waits) in waiting.iter().enumerate() {

@@ -63,6 +63,7 @@ impl<'a> StagedTrace<'a> {
             corrected: self
                 .corrections
                 .map(|corrections| (self.readers[timeline][number].cursor(), corrections[timeline].cursor())),
+            last: None,
         }
     }
 
@@ -115,6 +116,8 @@ impl<'a> StagedTrace<'a> {
 pub struct StageMapper<'a> {
     loaded: LocationCursor<'a>,
     corrected: Option<(clc_clock::ClockCursor<'a>, CorrectionCursor<'a>)>,
+    /// The event asked for last: several ask for the same one.
+    last: Option<(EventNumber, [i64; 2])>,
 }
 
 impl StageMapper<'_> {
@@ -122,10 +125,17 @@ impl StageMapper<'_> {
     /// there is one stage only.
     #[inline]
     pub fn map(&mut self, number: EventNumber, raw: u64) -> [i64; 2] {
+        if let Some((last, times)) = self.last
+            && last == number
+        {
+            return times;
+        }
         let at = self.loaded.position(number, raw);
-        match &mut self.corrected {
+        let times = match &mut self.corrected {
             None => [at.time.0; 2],
             Some((reader, correction)) => [reader.map(Ticks(raw as i64)).0, correction.map(at).0],
-        }
+        };
+        self.last = Some((number, times));
+        times
     }
 }

@@ -61,6 +61,8 @@ pub struct ExportOptions {
     pub format: ExportFormat,
 
     /// Export corrected times: those that `clc-replay TRACE` with the same options would write
+    ///
+    /// Without it, options of the correction such as --gamma are errors.
     #[arg(long, help_heading = "Output")]
     pub corrected: bool,
 

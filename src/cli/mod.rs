@@ -43,7 +43,8 @@ pub use stop::Stop;
 pub use time_window::TimeWindow;
 pub use values::{LatencyOption, MaxDelay};
 
-use clap::{Args, Command, FromArgMatches, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -99,7 +100,10 @@ impl Invocation {
         // By hand rather than by a derived struct: without a subcommand the main job's options are all there, with
         // one none of them is, and derived code cannot express that for nested groups of options.
         match matches.subcommand_name() {
-            Some(_) => Ok(Invocation::from(Subcommands::from_arg_matches(&matches)?)),
+            Some(_) => match without_effect(&matches) {
+                Some(stop) => Err(stop),
+                None => Ok(Invocation::from(Subcommands::from_arg_matches(&matches)?)),
+            },
             None => match misspelt(&arguments) {
                 Some(stop) => Err(stop),
                 None => Ok(Invocation::Correct(CorrectOptions::from_arg_matches(&matches)?)),
@@ -127,6 +131,20 @@ impl Invocation {
             Invocation::Completions(options) => &options.log,
         }
     }
+}
+
+/// What to say if options of the correction were given to a command that makes none.
+fn without_effect(matches: &ArgMatches) -> Option<Stop> {
+    let (why, given) = match matches.subcommand()? {
+        ("export", given) if !given.get_flag("corrected") => ("without --corrected", given),
+        ("analyze", given) if given.get_flag("as_recorded") => ("with --as-recorded", given),
+        _ => return None,
+    };
+    let of_correction = CorrectionOptions::augment_args(Command::new(""));
+    let mut of_correction = of_correction.get_arguments();
+    let option =
+        of_correction.find(|option| given.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine))?;
+    Some(Stop::usage(&format!("--{} has no effect {why}", option.get_long()?)))
 }
 
 /// What to say if the first argument is nearly the name of a subcommand, and that of no trace.

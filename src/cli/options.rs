@@ -271,6 +271,13 @@ pub struct SynchronisationOptions {
     #[arg(long, help_heading = MODEL)]
     pub alltoallv: bool,
 
+    /// Treat the creation of communicators as all-to-all: MPI_Comm_split, MPI_Comm_dup, MPI_Comm_create, MPI_Cart_create and so on
+    ///
+    /// MPI does not require these calls to synchronise, but in most libraries nobody leaves them before all members of the old communicator have
+    /// entered. Not those that only some members call or that do not block (MPI_Comm_create_group, MPI_Comm_idup). Event files are read twice.
+    #[arg(long, help_heading = MODEL)]
+    pub handles: bool,
+
     /// Which fences of windows synchronise all processes
     ///
     /// A fence is a barrier unless the program asserts that no operations precede it, which a trace does not show. auto: those that end an epoch

@@ -119,6 +119,7 @@ fn examination(
         presync: synchronisation.presync.unwrap_or(presync),
         latency: synchronisation.latency.to_ticks(resolution)?,
         alltoallv: synchronisation.alltoallv,
+        handles: synchronisation.handles,
         fences: synchronisation.fences,
         separation,
     };

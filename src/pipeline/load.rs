@@ -56,7 +56,10 @@ pub(crate) fn load_with(
         .map(|&l| opened.definitions.locations[l].claimed_events)
         .fold(0, u64::saturating_add);
     progress.phase("scan", expected);
-    let calls = Calls::of(&opened.definitions);
+    let calls = match Calls::of(&opened.definitions) {
+        calls if options.handles => calls.with_handles(&opened.definitions),
+        calls => calls,
+    };
     let accelerators = AcceleratorCalls::of(&opened.definitions);
     let run = |mpi: MpiCalls<'_>| {
         let calls = KnownCalls { mpi, accelerators: &accelerators };
@@ -70,7 +73,8 @@ pub(crate) fn load_with(
     let mut scanned = agree(transport, run(MpiCalls::Sought(&synchronous)))?;
     // Few traces have what only regions tell; those are read once more.
     let divided = |scanned: &TimelineScan| scanned.extract.part_of.iter().any(|&part| part > 0);
-    let mut found = [i64::from(scanned.iter().any(TimelineScan::has_orders)), i64::from(scanned.iter().any(divided))];
+    let orders = calls.create_handles() || scanned.iter().any(TimelineScan::has_orders);
+    let mut found = [i64::from(orders), i64::from(scanned.iter().any(divided))];
     transport.all_reduce(ReduceOp::Max, &mut found)?;
     let [with_orders, with_own] = found.map(|found| found != 0);
     if with_orders {

@@ -19,6 +19,8 @@ pub struct LoadOptions {
     pub latency: MinimumLatency,
     /// Treat Alltoallv and its like as N-to-N.
     pub alltoallv: bool,
+    /// Treat the creation of communicators by all members of another one as N-to-N.
+    pub handles: bool,
     /// Which fences of windows synchronise.
     pub fences: Fences,
     /// δ: events closer than this allows for are kept.
@@ -32,10 +34,10 @@ pub struct LoadedLocation {
     pub index: usize,
     /// Its clock model.
     pub clock: Clock,
-    /// Recorded offsets that the model was made from.
+    /// Offsets that the model was made from: recorded, unless steps of threads contradict those.
     pub offsets: Vec<ClockOffset>,
-    /// A constant that was added to them, in ticks, since steps of threads contradict what was recorded; else 0.
-    pub put_right: i64,
+    /// What was recorded instead, where steps of threads contradict it.
+    pub recorded: Option<Vec<ClockOffset>>,
     /// What the scan counted.
     pub summary: ScanSummary,
 }
@@ -69,10 +71,8 @@ impl LoadedLocation {
     /// # Errors
     /// They cannot be used.
     pub fn readers_clock(&self) -> Result<Clock> {
-        let recorded =
-            |offset: &ClockOffset| ClockOffset { offset: offset.offset.saturating_sub(self.put_right), ..*offset };
-        let offsets: Vec<ClockOffset> = self.offsets.iter().map(recorded).collect();
-        let clock = Method::Linear.clock(&offsets).map(Clock::from)?;
+        let offsets = self.recorded.as_deref().unwrap_or(&self.offsets);
+        let clock = Method::Linear.clock(offsets).map(Clock::from)?;
         let (first, last) = self.summary.time_span.unwrap_or((0, 0));
         clock.check_range(Ticks(first as i64), Ticks(last as i64))?;
         Ok(clock)

@@ -10,6 +10,7 @@ pub mod load;
 pub(crate) mod local_trace;
 pub(crate) mod location_clock;
 pub mod open;
+mod own_clocks;
 pub mod peak_memory;
 pub(crate) mod silent;
 mod timeline_scan;

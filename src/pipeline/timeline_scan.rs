@@ -2,10 +2,11 @@
 
 use crate::pipeline::local_trace::{LoadOptions, LoadedLocation};
 use crate::pipeline::open::TraceHandle;
+use crate::pipeline::own_clocks::{differ, put_ahead};
 use crate::pipeline::visits::{Only, SendsWithin, Visit, VisitKind, Visits};
 use crate::report::Warnings;
 use clc_archive::ScanSummary;
-use clc_clock::{Clock, LinearClock, Method, RANGE, RefinedClocks};
+use clc_clock::{Clock, Method, RefinedClocks, put_forward};
 use clc_engine::matching::accelerators::{AcceleratorCalls, ProcessAccelerators};
 use clc_engine::matching::calls::Calls;
 use clc_engine::matching::communicators::CommTable;
@@ -152,7 +153,7 @@ pub(super) fn scan(
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
         }
         summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
-        loaded.push(LoadedLocation { index, clock, offsets, put_right: 0, summary });
+        loaded.push(LoadedLocation { index, clock, offsets, recorded: None, summary });
     }
     let mut divided = Divided::default();
     let mut event_of: BTreeMap<(u32, EventNumber), u32> = BTreeMap::new();
@@ -257,19 +258,7 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// Whether recorded offsets are those of different clocks, by more than rounding.
-fn differ(one: &[ClockOffset], other: &[ClockOffset]) -> bool {
-    if one == other || one.is_empty() || other.is_empty() {
-        return false;
-    }
-    let (Ok(one_clock), Ok(other_clock)) = (LinearClock::new(one), LinearClock::new(other)) else { return true };
-    one.iter().chain(other).any(|offset| {
-        let time = Ticks(offset.time.min(RANGE as u64) as i64);
-        (one_clock.map(time).0 - other_clock.map(time).0).abs() > 1
-    })
-}
-
-/// Puts the clocks of locations with timelines of their own right by a constant, where their steps with other threads tell it.
+/// Puts the clocks of locations with timelines of their own right, where their steps with other threads tell it.
 fn put_right(
     divided: &Divided,
     options: &LoadOptions,
@@ -277,27 +266,19 @@ fn put_right(
     visits: &mut [Visit],
     steps: &mut ProcessThreadSteps<'_>,
 ) -> Result<()> {
-    for (&number, &(least, most)) in &divided.bounds {
-        if divided.part_of[number as usize] == 0 {
-            continue;
-        }
-        let ahead = match (least > i64::MIN, most < i64::MAX) {
-            // Between what both directions say, also where they contradict each other.
-            (true, true) if least > 0 || most < 0 => ((i128::from(least) + i128::from(most)) / 2) as i64,
-            (true, false) => least.max(0),
-            (false, true) => most.min(0),
-            _ => 0,
-        };
-        if ahead == 0 {
-            continue;
-        }
+    for (&number, bounds) in &divided.bounds {
         let location = &mut loaded[number as usize];
-        location.put_right = ahead;
-        if location.offsets.is_empty() {
-            location.offsets.push(ClockOffset { time: 0, offset: 0, standard_deviation: 0.0 });
+        let knots = put_forward(&bounds.least, &bounds.most);
+        if divided.part_of[number as usize] == 0 || knots.is_empty() {
+            continue;
         }
-        location.offsets.iter_mut().for_each(|offset| offset.offset = offset.offset.saturating_add(ahead));
-        location.clock = options.presync.clock(&location.offsets).map(Clock::from)?;
+        let (clock, offsets) = match put_ahead(options.presync, &location.offsets, &knots, location.summary.time_span) {
+            Ok(ahead) => ahead,
+            // Beyond the range of times, or backwards: it stays as it was recorded.
+            Err(_) => continue,
+        };
+        location.recorded = Some(std::mem::replace(&mut location.offsets, offsets));
+        location.clock = Clock::from(clock);
         let clock = &location.clock;
         let time = |raw: i64| clock.map(Ticks(raw)).0;
         visits.iter_mut().filter(|visit| visit.at.location == number).for_each(|v| v.at.time = time(v.at.raw));

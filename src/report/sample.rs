@@ -149,6 +149,7 @@ pub(super) fn corrected() -> Report {
             max_error: Some(1.5),
             slope: Some(0.01),
             alltoallv: false,
+            handles: false,
             fences: Fences::Auto,
         },
         clocks: Some(ClockEstimate {

@@ -86,7 +86,7 @@ pub fn gather(
         if presync != Method::None && location.offsets.is_empty() {
             part.no_offsets.push(id);
         }
-        if presync != Method::None && location.offsets.len() == 1 && location.put_right == 0 {
+        if presync != Method::None && location.offsets.len() == 1 && location.recorded.is_none() {
             part.lone_offsets.push(id);
         }
     }
@@ -204,6 +204,9 @@ fn matching(
                 "no preceding operations; the program may have asserted that no synchronisation is needed (see \
                 --fences)"
             }
+            CollectiveOp::CREATE_HANDLE => {
+                "creating or destroying a handle does not necessarily synchronise (see --handles)"
+            }
             _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => {
                 "creating or destroying a handle does not necessarily synchronise"
             }
@@ -280,6 +283,7 @@ pub fn parameters(
         max_error: constants.map(|constants| constants.max_error.value()),
         slope: constants.map(|constants| constants.slope.value()),
         alltoallv: options.alltoallv,
+        handles: options.handles,
         fences: options.fences,
     }
 }

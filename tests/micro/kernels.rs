@@ -71,6 +71,7 @@ fn load_again(opened: &TraceHandle, parameters: &Parameters) -> LocalTrace {
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
+        handles: false,
         fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };

@@ -256,6 +256,19 @@ fn simulated_teams_of_threads_are_corrected() {
     assert!(error < 20.0, "{error} us");
 }
 
+/// Clocks of streams and threads that drift: a run of seconds, where a constant is off by 5 us.
+#[test]
+fn drifting_clocks_of_streams_and_threads_are_followed() {
+    let (violated, error) = simulated("--pattern offload --threads 3 --clock linear --compute 20ms", &[ISSUE, WAIT]);
+    assert!(violated > 100, "{violated}");
+    assert!(error < 1.0, "{error} us");
+    let kinds = ["fork", "thread_barrier"];
+    let arguments = "--pattern hybrid --threads 4 --clock linear --thread-clocks --compute 20ms";
+    let (violated, error) = simulated(arguments, &kinds);
+    assert!(violated > 100, "{violated}");
+    assert!(error < 1.0, "{error} us");
+}
+
 /// Locations may have numbers of their own for parameters, attributes and locations.
 #[test]
 fn numbers_of_locations_are_mapped() {

@@ -40,7 +40,7 @@ fn refusal(finished: Finished, launched: bool, says: &[&str]) {
 #[test]
 fn options_that_make_no_sense() {
     let copy = Copy::of(HALO);
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 23] = [
         (&["trace", "--latency", "5"], "--latency"),
         (&["trace", "--latency", "-1us"], "--latency"),
         (&["trace", "--latency", "1fortnight"], "--latency"),
@@ -60,6 +60,9 @@ fn options_that_make_no_sense() {
         (&["info", "trace", "--latency", "1us"], "--latency"),
         (&["trace", "other"], "other"),
         (&["trace", "--dry-run", "-o", "out"], "--output"),
+        (&["export", "trace", "-o", "e", "--gamma", "0.9"], "--gamma has no effect without --corrected"),
+        (&["export", "trace", "-o", "e", "--max-passes", "5"], "--max-passes has no effect without --corrected"),
+        (&["analyze", "trace", "--as-recorded", "--slope", "0.1"], "--slope has no effect with --as-recorded"),
         (&[], "TRACE"),
     ];
     for (arguments, says) in cases {

@@ -48,6 +48,7 @@ fn used(path: &Path, ranks: usize) -> (usize, usize) {
         presync: clc_clock::Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
+        handles: false,
         fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };

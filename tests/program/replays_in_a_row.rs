@@ -111,6 +111,7 @@ fn replays(transport: &mut dyn Transport) -> Vec<bool> {
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
+        handles: false,
         fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };

@@ -92,6 +92,7 @@ fn run(
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: rules.vector_all_to_all,
+        handles: false,
         fences: rules.fences,
         separation: parameters.minimum_separation,
     };

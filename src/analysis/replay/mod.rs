@@ -4,6 +4,7 @@
 pub(crate) mod delays;
 pub(crate) mod details;
 pub(crate) mod operations;
+mod profiles;
 pub(crate) mod timeline_waits;
 pub(crate) mod waits;
 pub(crate) mod walk;

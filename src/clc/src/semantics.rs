@@ -21,7 +21,7 @@ pub enum CollectiveClass {
 impl CollectiveClass {
     /// The class of `op`. Alltoallv, Alltoallw (and the neighbourhood collectives, which tracers record under the same
     /// codes) are N-to-N only if `alltoallv` asks for it. Operations that create or destroy handles are unconstrained:
-    /// how far they synchronise differs between libraries.
+    /// how far they synchronise differs between libraries; those that matching has found to be [`CollectiveOp::CREATE_HANDLE_OF_ALL`] are N-to-N.
     pub fn of(op: CollectiveOp, alltoallv: bool) -> CollectiveClass {
         use CollectiveOp as Op;
         match op {
@@ -34,6 +34,7 @@ impl CollectiveClass {
             | Op::ALLTOALL
             | Op::WIN_FENCE
             | Op::WIN_FENCE_ASSUMED
+            | Op::CREATE_HANDLE_OF_ALL
             | Op::REDUCE_SCATTER
             | Op::REDUCE_SCATTER_BLOCK => CollectiveClass::NToN,
             Op::SCAN | Op::EXSCAN => CollectiveClass::Prefix,
@@ -85,7 +86,9 @@ impl From<&Collective> for MemberRecord {
 /// never constrains itself, so the root is not a receiver of its own broadcast, and communicators of one member
 /// synchronise nobody.
 pub fn role(class: CollectiveClass, rank: CommRank, size: u32, part: &MemberRecord) -> Role {
-    let barrier = matches!(part.op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED);
+    use CollectiveOp as Op;
+    // No bytes are recorded of the creation of a handle either.
+    let barrier = matches!(part.op, Op::BARRIER | Op::WIN_FENCE | Op::WIN_FENCE_ASSUMED | Op::CREATE_HANDLE_OF_ALL);
     let data_out = barrier || part.sent;
     let data_in = barrier || part.received;
     let is_root = part.root == Root::Rank(rank.0);

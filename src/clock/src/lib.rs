@@ -54,6 +54,7 @@ mod linear;
 pub mod network;
 pub mod observations;
 mod of_messages;
+mod put_forward;
 pub mod quickest;
 pub mod reference;
 mod refined;
@@ -74,6 +75,7 @@ pub use fit::{ClockFit, Unmeasured};
 pub use inspection::{ClockInterval, Inspected};
 pub use linear::{Drift, LinearClock};
 pub use of_messages::{ClockMessage, Estimated, Options, estimate};
+pub use put_forward::put_forward;
 pub use refined::RefinedClocks;
 
 /// What clocks are made from and what can go wrong: who only estimates clocks needs no other crate.

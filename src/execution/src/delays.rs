@@ -4,62 +4,89 @@
 //! what it waited itself for others made the waiter wait; the waiting time is divided among them in proportion (Böhme, Geimer, Wolf and Arnold, *Identifying the
 //! root causes of wait states in large-scale parallel applications*, International Conference on Parallel Processing 2010).
 
-use std::collections::BTreeMap;
-
-/// Time by region, without waiting, in ticks.
-pub type TimeProfile = BTreeMap<u32, i64>;
-
-/// What a wait is blamed on, in ticks. All parts together are the wait.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What a wait is blamed on beside delays, in ticks. Together with the costs of the delays they are the wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DelayCosts {
-    /// On delays, by region: short-term costs.
-    pub delays: Vec<(u32, i64)>,
     /// On waiting of the delayer.
     pub propagated: i64,
     /// On nothing that is known: the delayer took nothing longer than the waiter. Also what is lost in rounding.
     pub unexplained: i64,
 }
 
-/// Blames a wait that lasted `wait` ticks. `delayer` and `waiter` are what the two did since their last common synchronisation, the delayer until the waiter waited
-/// no longer, the waiter until it waited; the delayer has `waited` for others meanwhile.
-pub fn blame(wait: i64, delayer: &TimeProfile, waiter: &TimeProfile, waited: i64) -> DelayCosts {
-    let excess = |(&region, &ticks): (&u32, &i64)| {
-        let more = ticks - waiter.get(&region).copied().unwrap_or(0);
-        (more > 0).then_some((region, more))
-    };
-    let delays: Vec<(u32, i64)> = delayer.iter().filter_map(excess).collect();
+/// Blames a wait that lasted `wait` ticks. `regions` is what the two did since their last common synchronisation: region, and time in it without waiting of the
+/// delayer and of the waiter, the delayer until the waiter waited no longer, the waiter until it waited; the delayer has `waited` for others meanwhile. `cost` is
+/// told the delays: region, and what it is blamed for (short-term costs).
+pub fn blame(
+    wait: i64,
+    regions: impl Iterator<Item = (u32, i64, i64)> + Clone,
+    waited: i64,
+    mut cost: impl FnMut(u32, i64),
+) -> DelayCosts {
+    let delays = regions.map(|(region, delayer, waiter)| (region, delayer - waiter)).filter(|&(_, delay)| delay > 0);
     let waited = waited.max(0);
-    let whole: i128 = delays.iter().map(|&(_, ticks)| i128::from(ticks)).sum::<i128>() + i128::from(waited);
+    let whole: i128 = delays.clone().map(|(_, delay)| i128::from(delay)).sum::<i128>() + i128::from(waited);
     if whole == 0 {
-        return DelayCosts { unexplained: wait, ..DelayCosts::default() };
+        return DelayCosts { propagated: 0, unexplained: wait };
     }
-    // No more than the wait, so it fits.
-    let part = |ticks: i64| i64::try_from(i128::from(wait) * i128::from(ticks) / whole).unwrap_or(wait);
-    let delays: Vec<(u32, i64)> = delays.into_iter().map(|(region, ticks)| (region, part(ticks))).collect();
-    let propagated = part(waited);
-    let blamed: i64 = delays.iter().map(|&(_, cost)| cost).sum();
-    DelayCosts { delays, propagated, unexplained: wait - blamed - propagated }
+    let mut blamed = 0;
+    for (region, delay) in delays {
+        let part = share(wait, delay, whole);
+        blamed += part;
+        cost(region, part);
+    }
+    let propagated = share(wait, waited, whole);
+    DelayCosts { propagated, unexplained: wait - blamed - propagated }
+}
+
+/// `wait * part / whole`, rounded down; none is negative, and `part` is no more than `whole`, so the result is no more than `wait`.
+fn share(wait: i64, part: i64, whole: i128) -> i64 {
+    // Division of twice the width takes ten times as long.
+    let product = (wait as u64).checked_mul(part as u64);
+    match product.zip(u64::try_from(whole).ok()) {
+        Some((product, whole)) => (product / whole) as i64,
+        None => (i128::from(wait) * i128::from(part) / whole) as i64,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    type Profile = BTreeMap<u32, i64>;
+
+    fn blamed(wait: i64, delayer: &Profile, waiter: &Profile, waited: i64) -> (Vec<(u32, i64)>, DelayCosts) {
+        let of_waiter = |region: &u32| waiter.get(region).copied().unwrap_or(0);
+        let regions = delayer.iter().map(|(region, &ticks)| (*region, ticks, of_waiter(region)));
+        let mut delays = Vec::new();
+        let others = blame(wait, regions, waited, |region, cost| delays.push((region, cost)));
+        (delays, others)
+    }
 
     #[test]
     fn the_excess_is_blamed_in_proportion() {
         // 30 more in region 1, 10 more in region 2, less in region 3, and the delayer waited 20 itself.
-        let delayer = TimeProfile::from([(1, 50), (2, 10), (3, 5)]);
-        let waiter = TimeProfile::from([(1, 20), (3, 8)]);
-        let costs = blame(30, &delayer, &waiter, 20);
-        assert_eq!(costs, DelayCosts { delays: vec![(1, 15), (2, 5)], propagated: 10, unexplained: 0 });
+        let delayer = Profile::from([(1, 50), (2, 10), (3, 5)]);
+        let waiter = Profile::from([(1, 20), (3, 8)]);
+        let costs = blamed(30, &delayer, &waiter, 20);
+        assert_eq!(costs, (vec![(1, 15), (2, 5)], DelayCosts { propagated: 10, unexplained: 0 }));
         // Only region 3 took it longer.
-        assert_eq!(blame(7, &waiter, &delayer, 0).delays, [(3, 7)]);
+        assert_eq!(blamed(7, &waiter, &delayer, 0).0, [(3, 7)]);
         // Nothing did.
-        assert_eq!(blame(7, &waiter, &waiter, 0), DelayCosts { unexplained: 7, ..DelayCosts::default() });
+        assert_eq!(blamed(7, &waiter, &waiter, 0), (Vec::new(), DelayCosts { propagated: 0, unexplained: 7 }));
         // What is lost in rounding.
-        let delayer = TimeProfile::from([(1, 1), (2, 1), (3, 1)]);
-        assert_eq!(blame(10, &delayer, &TimeProfile::new(), 0).unexplained, 1);
+        let delayer = Profile::from([(1, 1), (2, 1), (3, 1)]);
+        assert_eq!(blamed(10, &delayer, &Profile::new(), 0).1.unexplained, 1);
+    }
+
+    #[test]
+    fn shares_of_any_size() {
+        let large = 1 << 61;
+        assert_eq!(share(large, large, large.into()), large);
+        assert_eq!(share(large, 3, 4), large / 4 * 3);
+        assert_eq!(share(10, 1, 1 << 100), 0);
+        assert_eq!(share(10, 1, 3), 3);
     }
 
     proptest! {
@@ -69,10 +96,10 @@ mod tests {
             delayer in prop::collection::btree_map(0u32..6, 0i64..1 << 60, 0..5),
             waiter in prop::collection::btree_map(0u32..6, 0i64..1 << 60, 0..5),
         ) {
-            let costs = blame(wait, &delayer, &waiter, waited);
-            let blamed: i64 = costs.delays.iter().map(|&(_, cost)| cost).sum();
-            prop_assert_eq!(blamed + costs.propagated + costs.unexplained, wait);
-            prop_assert!(costs.delays.iter().all(|&(_, cost)| cost >= 0) && costs.propagated >= 0);
+            let (delays, costs) = blamed(wait, &delayer, &waiter, waited);
+            let sum: i64 = delays.iter().map(|&(_, cost)| cost).sum();
+            prop_assert_eq!(sum + costs.propagated + costs.unexplained, wait);
+            prop_assert!(delays.iter().all(|&(_, cost)| cost >= 0) && costs.propagated >= 0);
             prop_assert!(costs.unexplained >= 0);
         }
     }

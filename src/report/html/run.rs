@@ -126,6 +126,7 @@ fn again(report: &Report) -> String {
             format!("{} within a node, {} between nodes", duration(same_node_seconds), duration(other_node_seconds)),
         ),
         ("--alltoallv", if parameters.alltoallv { "yes" } else { "no" }.to_owned()),
+        ("--handles", if parameters.handles { "yes" } else { "no" }.to_owned()),
     ];
     if let Some(replay) = &report.replay {
         rows.push(("--correction", replay.correction.name().to_owned()));

@@ -84,6 +84,9 @@ pub struct ParametersUsed {
     pub slope: Option<f64>,
     /// Whether Alltoallv and its like were taken as all-to-all.
     pub alltoallv: bool,
+    /// Whether the creation of communicators was taken to synchronise.
+    #[serde(default)]
+    pub handles: bool,
     /// Which fences of windows were taken for barriers.
     #[serde(default)]
     pub fences: Fences,

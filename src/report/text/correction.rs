@@ -142,6 +142,9 @@ pub(super) fn trace(report: &Report) -> String {
         let passes = plural(passes.into(), "pass");
         line("Parameters", format!("at most {passes}, error up to {error}, backward slope {slope}"));
     }
+    if parameters.handles {
+        line("", "calls that create communicators, such as MPI_Comm_split, are treated as all-to-all".into());
+    }
     if parameters.alltoallv {
         line("", "alltoallv and similar operations are treated as all-to-all".into());
     }

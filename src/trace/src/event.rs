@@ -57,6 +57,8 @@ impl CollectiveOp {
     pub const ACCELERATOR_ISSUE: Self = Self(0x78);
     /// The end of work of a stream, and that of a call that has waited for it.
     pub const ACCELERATOR_WAIT: Self = Self(0x77);
+    /// The creation of a handle that is taken to synchronise all members, as its region says (`MPI_Comm_split` and the like): in no file.
+    pub const CREATE_HANDLE_OF_ALL: Self = Self(0x76);
     /// A collective operation that this program does not know.
     pub const UNKNOWN: Self = Self(0x7F);
     /// The bit that tells collective operations on windows from those on communicators. It occurs in no file.
@@ -64,7 +66,7 @@ impl CollectiveOp {
 
     /// An operation on a communicator with the number that a file has for it.
     pub fn on_communicator(self) -> Self {
-        if self.0 < Self::ACCELERATOR_WAIT.0 { self } else { Self::UNKNOWN }
+        if self.0 < Self::CREATE_HANDLE_OF_ALL.0 { self } else { Self::UNKNOWN }
     }
 
     /// An operation on a window with the number that a file has for it.
@@ -123,6 +125,7 @@ impl CollectiveOp {
             Self::THREAD_LOCK => return "thread_lock",
             Self::ACCELERATOR_ISSUE => return "accelerator_issue",
             Self::ACCELERATOR_WAIT => return "accelerator_wait",
+            Self::CREATE_HANDLE_OF_ALL => return "create_handle_of_all",
             _ => {}
         }
         if self.0 >= Self::ON_WINDOW {

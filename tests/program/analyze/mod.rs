@@ -3,7 +3,7 @@
 
 mod by_hand;
 mod delays;
-mod hand_made;
+pub mod hand_made;
 mod output;
 mod thread_clocks;
 mod thread_waits;

@@ -20,7 +20,22 @@ pub enum SynchronisingCall {
     WinComplete,
     /// `MPI_Win_wait`, and `MPI_Win_test` when it succeeds.
     WinWait,
+    /// Creates communicators for all members of another one: `MPI_Comm_split`, `MPI_Comm_dup` and so on.
+    CreatesHandle,
 }
+
+/// Calls that create communicators for all members of another one.
+const CREATE_HANDLES: [&str; 9] = [
+    "comm_create",
+    "comm_dup",
+    "comm_dup_with_info",
+    "comm_split",
+    "comm_split_type",
+    "cart_create",
+    "cart_sub",
+    "graph_create",
+    "dist_graph_create",
+];
 
 /// The regions that are such calls.
 #[derive(Debug, Default)]
@@ -44,6 +59,26 @@ impl Calls {
             })
         };
         Calls(definitions.regions.iter().filter_map(|region| Some((region.id, call(&region.name)?))).collect())
+    }
+
+    /// Together with those that create communicators for all members of another one, which synchronise only if the user says so. Not those that only
+    /// some members take part in (`MPI_Comm_create_group`) or that do not block (`MPI_Comm_idup`).
+    #[must_use]
+    pub fn with_handles(mut self, definitions: &Definitions) -> Calls {
+        let creates = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            let name = name.strip_prefix('p').filter(|rest| rest.starts_with("mpi_")).unwrap_or(&name);
+            let name = name.strip_prefix("mpi_").map(|name| name.trim_end_matches('_'));
+            name.is_some_and(|name| CREATE_HANDLES.contains(&name))
+        };
+        let regions = definitions.regions.iter().filter(|region| creates(&region.name));
+        self.0.extend(regions.map(|region| (region.id, SynchronisingCall::CreatesHandle)));
+        self
+    }
+
+    /// Whether any of them creates communicators.
+    pub fn create_handles(&self) -> bool {
+        self.0.values().any(|&call| call == SynchronisingCall::CreatesHandle)
     }
 
     /// What a region is.
@@ -109,5 +144,28 @@ mod tests {
         assert_eq!(found[..5], expected);
         assert_eq!(found[5..], [None, None]);
         assert_eq!(calls.synchronous(), [RegionId(1), RegionId(2)]);
+        assert!(!calls.create_handles());
+    }
+
+    #[test]
+    fn handles_are_created_by_calls_of_all_members() {
+        let names = [
+            "MPI_Comm_split",
+            "PMPI_Comm_dup",
+            "mpi_cart_create_",
+            "MPI_Comm_idup",
+            "MPI_Comm_create_group",
+            "Comm_split",
+        ];
+        let regions = (0..).zip(names).map(|(id, name)| Region { id: RegionId(id), name: name.into() }).collect();
+        let clock = ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None };
+        let definitions = Definitions { regions, ..Definitions::empty(clock) };
+        let creates = Some(SynchronisingCall::CreatesHandle);
+        let calls = Calls::of(&definitions);
+        assert!(!calls.create_handles() && calls.get(RegionId(0)).is_none());
+        let calls = calls.with_handles(&definitions);
+        assert!(calls.create_handles());
+        let found: Vec<Option<SynchronisingCall>> = (0..6).map(|id| calls.get(RegionId(id))).collect();
+        assert_eq!(found, [creates, creates, creates, None, None, None]);
     }
 }

@@ -385,7 +385,13 @@ impl<'a> Extractor<'a> {
             return Ok(());
         };
         let part = MemberRecord { root: collective.root, ..MemberRecord::from(collective) };
-        let part = MemberRecord { op: part.op.on_communicator(), ..part };
+        let op = match part.op.on_communicator() {
+            CollectiveOp::CREATE_HANDLE if self.inside_of(at, SynchronisingCall::CreatesHandle).is_some() => {
+                CollectiveOp::CREATE_HANDLE_OF_ALL
+            }
+            op => op,
+        };
+        let part = MemberRecord { op, ..part };
         self.participate(process, comm, Participation { begin, end, part })
     }
 

@@ -63,8 +63,17 @@ pub struct Divided {
     orders: Vec<OrderedSteps>,
     /// What was found.
     pub counts: ThreadCounts,
-    /// By location with a timeline of its own: how far its clock has to be put forward at least and at most, so that it agrees with the process.
-    pub bounds: BTreeMap<u32, (i64, i64)>,
+    /// By location with a timeline of its own: how far its clock has to be put forward, so that it agrees with the process.
+    pub bounds: BTreeMap<u32, AheadBounds>,
+}
+
+/// Recorded times of a location, and how far its clock has to be put forward then at least, and at most.
+#[derive(Debug, Default)]
+pub struct AheadBounds {
+    /// At least.
+    pub least: Vec<(i64, i64)>,
+    /// At most.
+    pub most: Vec<(i64, i64)>,
 }
 
 impl Divided {
@@ -132,6 +141,11 @@ impl<'a> ProcessThreadSteps<'a> {
         let time = |step: usize| self.steps[step].at.time;
         let stays = |location: usize| location == 0 || bound[location];
         (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
+        // Mostly all is in order, and there is nothing else to find out.
+        if !own.contains(&true) && self.in_order(&found) {
+            self.count_shared(&mut found);
+            return Divided { part_of: vec![0; own.len()], counts: found.counts, ..Divided::default() };
+        }
         // The clock of a stream is not that of the process, so of the two it is the stream that is wrong.
         for pair in found.pairs.iter().filter(|pair| pair.kind.of_accelerators() && time(pair.from) > time(pair.to)) {
             let is_stream = |location: usize| {
@@ -191,6 +205,29 @@ impl<'a> ProcessThreadSteps<'a> {
             locks: locks.collect(),
             regions,
             workers: workers.len() as u32,
+        }
+    }
+
+    /// Whether no pair and no barrier is violated by the times as they are.
+    fn in_order(&self, found: &StepOrders) -> bool {
+        let time = |&step: &usize| self.steps[step].at.time;
+        let in_order = |barrier: &Barrier| {
+            let latest = barrier.arrivals.iter().map(time).max();
+            latest.zip(barrier.departures.iter().map(time).min()).is_none_or(|(latest, earliest)| latest <= earliest)
+        };
+        found.pairs.iter().all(|pair| time(&pair.from) <= time(&pair.to)) && found.barriers.iter().all(in_order)
+    }
+
+    /// As [`ProcessThreadSteps::count`], where all is in order and all locations share a timeline.
+    fn count_shared(&self, found: &mut StepOrders) {
+        for pair in &found.pairs {
+            found.counts.of(pair.kind).shared += 1;
+        }
+        let barriers =
+            found.barriers.iter().filter(|barrier| barrier.arrivals.len() > 1 && !barrier.departures.is_empty());
+        let shared = barriers.count() as u64;
+        if shared > 0 {
+            found.counts.of(Trust::Barrier).shared += shared;
         }
     }
 
@@ -256,11 +293,11 @@ impl<'a> ProcessThreadSteps<'a> {
             let (from, to) = (&self.steps[pair.from].at, &self.steps[pair.to].at);
             // By how much the location with a clock of its own has to be put forward against the timeline of the process.
             if part(divided, pair.from) == 0 {
-                let bound = divided.bounds.entry(to.location).or_insert((i64::MIN, i64::MAX));
-                bound.0 = bound.0.max(from.time - to.time);
+                let bounds = divided.bounds.entry(to.location).or_default();
+                bounds.least.push((to.raw, from.time.saturating_sub(to.time)));
             } else if part(divided, pair.to) == 0 {
-                let bound = divided.bounds.entry(from.location).or_insert((i64::MIN, i64::MAX));
-                bound.1 = bound.1.min(to.time - from.time);
+                let bounds = divided.bounds.entry(from.location).or_default();
+                bounds.most.push((from.raw, to.time.saturating_sub(from.time)));
             }
         }
     }

@@ -64,7 +64,10 @@ pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
 }
 
 /// The other part of [`message_bounds`]: messages from other ranks. Collective over the analysis ranks.
-pub(super) fn remote_message_bounds<T: AsRef<[i64]>>(
+///
+/// # Errors
+/// Failures of the transport.
+pub fn remote_message_bounds<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
