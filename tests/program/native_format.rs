@@ -8,7 +8,9 @@ use clc_archive::native::NativeTrace;
 use clc_archive::truth::{self, TruthReader};
 use clc_archive::{Archive, ScanSummary};
 use clc_otf2::Otf2Archive;
-use clc_trace::{ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, Root, ThreadEvent};
+use clc_trace::{
+    ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, MpiRank, Root, ThreadEvent,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -158,10 +160,11 @@ fn an_independent_reader_finds_what_is_in_the_otf2_archive() {
         }
         expected.extend(definitions.processes.iter().map(|id| format!("process {id}")));
         for communicator in &definitions.communicators {
+            let list = |members: &[MpiRank]| members.iter().map(|rank| rank.0).collect::<Vec<_>>();
             let members = match &communicator.members {
-                CommMembers::Intra(members) => format!("0[{members:?}]"),
+                CommMembers::Intra(members) => format!("0[{:?}]", list(members)),
                 CommMembers::SelfOnly => "1[]".into(),
-                CommMembers::Inter(a, b) => format!("2[{a:?},{b:?}]"),
+                CommMembers::Inter(a, b) => format!("2[{:?},{:?}]", list(a), list(b)),
                 CommMembers::NotMpi => "3[]".into(),
                 CommMembers::Undefined => "4[]".into(),
             };

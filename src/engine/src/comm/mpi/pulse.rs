@@ -81,8 +81,8 @@ impl Pulse {
 
 impl Beats {
     fn sign(&self, waits: bool) -> Sign {
-        let done =
-            (self.expected > 0).then(|| (self.done.min(self.expected) as u128 * 1000 / self.expected as u128) as u16);
+        let done = (self.expected > 0)
+            .then(|| (u128::from(self.done.min(self.expected)) * 1000 / u128::from(self.expected)) as u16);
         Sign { waits, part: Sign::name(self.part), done }
     }
 
