@@ -41,11 +41,12 @@ pub fn blame(
 /// `wait * part / whole`, rounded down; none is negative, and `part` is no more than `whole`, so the result is no more than `wait`.
 fn share(wait: i64, part: i64, whole: i128) -> i64 {
     // Division of twice the width takes ten times as long.
-    let product = (wait as u64).checked_mul(part as u64);
-    match product.zip(u64::try_from(whole).ok()) {
-        Some((product, whole)) => (product / whole) as i64,
-        None => (i128::from(wait) * i128::from(part) / whole) as i64,
-    }
+    let share = match (wait.checked_mul(part), i64::try_from(whole)) {
+        (Some(product), Ok(whole)) => product / whole,
+        _ => return i64::try_from(i128::from(wait) * i128::from(part) / whole).unwrap_or(wait),
+    };
+    debug_assert!((0..=wait).contains(&share), "{wait} {part} {whole}");
+    share
 }
 
 #[cfg(test)]
