@@ -87,6 +87,8 @@ pub fn choose(
 ) -> Result<Selected> {
     if let Some(fit) = fit.filter(|fit| method == Method::Auto && fit.is_better_unmeasured())
         && leaves_none_unmeasured(transport, loaded)?
+        // Messages that wait for longer than clocks are apart leave no violation with any of them.
+        && (fit.may_be_unmeasured() || !leaves_none_recorded(transport, loaded)?)
     {
         let gain = fit.unmeasured.map_or(String::new(), |without| evidence(without.gain));
         let reason = format!("without recorded offsets there are no violations{gain}");
@@ -136,6 +138,12 @@ pub fn choose(
 fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<bool> {
     let unmeasured = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
     Ok(unmeasured.violated() == 0)
+}
+
+/// Whether the times leave no violation with recorded offsets. Collective over the analysis ranks.
+fn leaves_none_recorded(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<bool> {
+    let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
+    Ok(recorded.violated() == 0)
 }
 
 /// What cross-validation says, as the end of a sentence: nothing where it has too few messages to say anything.

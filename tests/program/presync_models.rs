@@ -120,6 +120,16 @@ fn answers_that_take_longer_than_questions_are_no_clock_error() {
 }
 
 #[test]
+fn offsets_count_where_messages_wait_for_longer_than_clocks_are_apart() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let waits = "--pattern alltoall --ranks 12 --ranks-per-node 4 --events 8k --compute 3ms --imbalance 0.5 --seed 593034644 -q";
+    clc(&format!("simulate trace --clock coarse {waits}"), directory.path());
+    // No violation without offsets either, and 96 us.
+    let found = judge("trace", "auto", directory.path());
+    assert!(found.between < 1e-6, "{found:?}");
+}
+
+#[test]
 fn one_way_traffic_tells_the_clocks_by_who_waited() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();

@@ -198,6 +198,16 @@ impl OneWayPair {
         sums.into_iter().map(|(window, (sum, weight))| (window, sum / weight)).collect()
     }
 
+    /// Whether it tells clocks as long as messages are sent, but for gaps of a part of the run. In a longer one clocks would be guessed, about which recorded offsets tell more.
+    fn covers(&self, table: &BoundTable, windows: usize) -> bool {
+        let ((a, b), points) = (self.clocks, self.together());
+        let messages = || [(a, b), (b, a)].into_iter().filter_map(|pair| Some(table.pairs.get(&pair)?.windows()));
+        let first = messages().filter_map(|all| Some(all.first()?.0)).min();
+        let last = messages().filter_map(|all| Some(all.last()?.0)).max();
+        let all: Vec<u32> = first.into_iter().chain(points.iter().map(|point| point.0)).chain(last).collect();
+        all.windows(2).all(|two| two[1].saturating_sub(two[0]) as usize <= (windows / FAR).max(FEWEST))
+    }
+
     /// Adds observations from both sides to `table`, in which messages of the pair take `least`. Some of them were delayed, and say what cannot be only.
     fn add_to(&self, table: &mut BoundTable, grid: &Grid, now: &Offsets, least: f64) {
         let ((a, b), points, noise) = (self.clocks, self.together(), self.noise());
@@ -311,7 +321,9 @@ pub fn from_both_sides(
     let least = takes.filter(|takes| *takes > 1.0).or_else(|| usual_half_trip(table)).unwrap_or(1.0).max(1.0);
     let mut table = table.clone();
     for pair in &pairs {
-        pair.add_to(&mut table, grid, now, least);
+        if pair.error.is_none() || pair.covers(&table, grid.count) {
+            pair.add_to(&mut table, grid, now, least);
+        }
     }
     Some(table)
 }
@@ -462,6 +474,25 @@ mod tests {
             assert!(off < 500.0 && count > 100, "{pair}: {off} {count}");
         }
         assert!(found.pairs[&(6, 7)].windows().len() > 50);
+    }
+
+    #[test]
+    fn what_tells_clocks_for_a_while_only_does_not_replace_recorded_offsets() {
+        let now = vec![vec![0.0; WINDOWS]; 2];
+        let waited = |windows: &[usize], anchors: &[Anchor]| {
+            let mut table = table(&[(windows, &[])]);
+            for window in 0..WINDOWS {
+                // Late all the time: the receiver is behind.
+                let bound = Bound { distance: 90_000, at: GRID.centre(window), kind: BoundKind::MESSAGE };
+                table.pairs.entry((0, 1)).or_default().add(window, bound, 1);
+            }
+            let found = from_both_sides(&table, &GRID, &now, anchors, usize::MAX).expect("a table");
+            found.pairs.get(&(1, 0)).map_or(0, |back| back.windows().len())
+        };
+        let (begin, often): (Vec<usize>, Vec<usize>) = ((0..40).collect(), (0..WINDOWS).step_by(4).collect());
+        assert_eq!(waited(&begin, &anchors(1)), 0);
+        assert!(waited(&often, &anchors(1)) > 10);
+        assert!(waited(&begin, &[]) > 30);
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub struct Unmeasured {
     pub estimated: Gain,
     /// Largest difference between them and the estimated ones, in ticks.
     pub anywhere: f64,
+    /// Largest difference of recorded offsets, in ticks: by what clocks without them contradict these.
+    pub contradiction: f64,
 }
 
 /// How the estimated clocks compare with the recorded ones.
@@ -93,6 +95,12 @@ impl ClockFit {
             let evident = without.estimated.is_overwhelming() && without.anywhere > FEIGNED * self.half_trip;
             without.gain.is_significant() && !evident
         })
+    }
+
+    /// Whether recorded offsets may all be no more than errors of their measurement; so if these are not known, as in a ring without round trips.
+    pub fn may_be_unmeasured(&self) -> bool {
+        let errors = if self.offset_error > 0.0 { BOTH * self.offset_error } else { f64::INFINITY };
+        self.unmeasured.is_some_and(|without| without.contradiction <= errors)
     }
 
     /// Whether the estimate agrees with recorded offsets but for what either is known to, or for a part of the worst violation, in ticks, that recorded clocks leave.
@@ -197,7 +205,8 @@ mod tests {
     fn recorded_offsets_that_make_it_worse_are_not_used() {
         let better = |mean, estimated, anywhere| {
             let gain = |mean| Gain { mean, error: 0.02 };
-            let unmeasured = Some(Unmeasured { gain: gain(mean), estimated: gain(estimated), anywhere });
+            let unmeasured =
+                Some(Unmeasured { gain: gain(mean), estimated: gain(estimated), anywhere, contradiction: 0.0 });
             ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_better_unmeasured()
         };
         assert!(better(0.5, 0.0, 100.0));
@@ -206,6 +215,18 @@ mod tests {
         assert!(better(0.5, 1.8, 2000.0) && better(0.5, 0.4, 9000.0));
         assert!(!better(0.5, 1.8, 9000.0));
         assert!(!fit(0.0, 0.0, 0.0, 1.0).is_better_unmeasured());
+    }
+
+    #[test]
+    fn offsets_that_are_larger_than_errors_of_measurement_are_offsets() {
+        let may = |contradiction| {
+            let gain = Gain { mean: 0.5, error: 0.02 };
+            let unmeasured = Some(Unmeasured { gain, estimated: gain, anywhere: 100.0, contradiction });
+            let fit = |offset_error| ClockFit { unmeasured, offset_error, ..fit(0.0, 0.0, 0.0, 1.0) };
+            [2_000.0, 0.0].map(|error| fit(error).may_be_unmeasured())
+        };
+        assert_eq!((may(3_000.0), may(300_000.0)), ([true, true], [false, true]));
+        assert!(!fit(0.0, 0.0, 0.0, 1.0).may_be_unmeasured());
     }
 
     #[test]

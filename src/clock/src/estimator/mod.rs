@@ -448,7 +448,9 @@ impl Estimator {
                 self.gain = Some(estimated.gain(&measured));
                 self.unmeasured = self.without_offsets(map, &grid, &solved).map(|(rows, anywhere)| {
                     let score = jury.judge(&rows, self.workers);
-                    Unmeasured { gain: score.gain(&measured), estimated: estimated.gain(&score), anywhere }
+                    let contradiction = recorded::largest_difference(&map.offsets);
+                    let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
+                    Unmeasured { gain, estimated, anywhere, contradiction }
                 });
             }
             let solved = problem.flat(&solved);

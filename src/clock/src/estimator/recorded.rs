@@ -8,7 +8,7 @@ use crate::fit::ClockFit;
 use crate::grid::Grid;
 use crate::observations::Offsets;
 use crate::steps::stepped;
-use clc_trace::Ticks;
+use clc_trace::{ClockOffset, Ticks};
 use std::collections::BTreeMap;
 
 /// Recorded offsets are trusted to this many floors of the observations.
@@ -20,6 +20,13 @@ const ELSEWHERE: f64 = 3.0;
 const LONG: f64 = 20e-6;
 /// A row is not counted into a mean that is this many times as far from the median as is typical.
 const ASTRAY: f64 = 5.0;
+
+/// By how much recorded offsets differ at most, in ticks; clocks without any have none.
+pub(super) fn largest_difference(offsets: &[Vec<ClockOffset>]) -> f64 {
+    let none = offsets.iter().any(Vec::is_empty).then_some(0.0);
+    let all = || offsets.iter().flatten().map(|offset| offset.offset as f64).chain(none);
+    (all().fold(f64::NEG_INFINITY, f64::max) - all().fold(f64::INFINITY, f64::min)).max(0.0)
+}
 
 /// The mean of all rows that are not far from the median of all.
 fn mean_of_agreeing(rows: &[Vec<f64>]) -> Vec<f64> {
