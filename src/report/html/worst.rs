@@ -64,7 +64,7 @@ fn article(number: usize, case: &Case) -> String {
 }
 
 fn rows(lane: &Lane) -> f64 {
-    lane.bars.iter().map(|bar| bar.level + 1).max().unwrap_or(1) as f64
+    f64::from(lane.bars.iter().map(|bar| bar.level + 1).max().unwrap_or(1))
 }
 
 fn draw(case: &Case, picture: &Picture) -> String {
