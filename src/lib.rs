@@ -14,6 +14,7 @@
 //! | [`clc_simulate`] | traces of simulated applications |
 //! | [`clc_engine`] | transport (MPI or threads), matching, replay |
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 
 mod accuracy;
 mod analysis;

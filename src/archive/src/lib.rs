@@ -12,6 +12,7 @@
 //! assert_eq!(directory_of(Path::new("run/traces.otf2")), Path::new("run"));
 //! ```
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
 mod any;

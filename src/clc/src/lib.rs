@@ -22,6 +22,7 @@
 //! assert_eq!(next.time, Ticks(205));
 //! ```
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
 pub mod backward;

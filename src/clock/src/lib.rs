@@ -24,6 +24,7 @@
 //! # Ok::<(), clc_trace::Error>(())
 //! ```
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 
 pub mod anchor;
 mod banded;

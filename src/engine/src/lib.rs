@@ -19,6 +19,7 @@
 //! assert!(ranks.into_iter().all(|rank| rank.join().expect("a rank") == Ok(2)));
 //! ```
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 
 pub mod comm;
 pub mod matching;

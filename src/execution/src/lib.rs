@@ -10,6 +10,7 @@
 //! assert_eq!(waits_until(10, 5, 50), None);
 //! ```
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
 pub mod call_tree;

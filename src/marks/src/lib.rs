@@ -8,6 +8,7 @@
 //!
 //! Any thread may call them, after `MPI_Init` and before `MPI_Finalize`; earlier and later calls are not recorded. The same for C and C++:
 //! `clc_recorder.h`.
+#![deny(clippy::cast_lossless)]
 
 pub mod monitor;
 

@@ -28,6 +28,7 @@
 //! assert_eq!(nodes[0].members().count(), 3);
 //! assert_eq!(nodes[0].get(NodeId(2), 1), Some(&b"load 0.5"[..]));
 //! ```
+#![deny(clippy::cast_lossless)]
 
 pub mod agent;
 pub mod clocks;

@@ -61,6 +61,7 @@
 //! # }
 //! ```
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 
 mod anchor;
 mod bytes;

@@ -16,6 +16,7 @@
 //! # Ok::<(), clc_trace::Error>(())
 //! ```
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 
 pub mod clocks;
 mod definitions;

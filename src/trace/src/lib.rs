@@ -16,6 +16,7 @@
 //! assert_eq!(error.to_string(), "location 3, event 17: times decrease");
 //! ```
 #![deny(missing_docs)]
+#![deny(clippy::cast_lossless)]
 
 pub mod codec;
 mod common_time;
