@@ -85,14 +85,24 @@ impl Delays {
         let density = self.density();
         let mut totals = Totals::default();
         for excesses in excesses {
-            density.share_out(excesses, &[1.0; LANES], &mut totals);
+            let shares = density.shares(excesses);
+            for ((numbers, sums), share) in totals.iter_mut().zip(shares) {
+                for lane in 0..LANES {
+                    numbers[lane] += share[lane];
+                    sums[lane] += share[lane] * excesses[lane];
+                }
+            }
         }
+        let mut all = totals.map(|(numbers, sums)| (numbers.iter().sum::<f64>(), sums.iter().sum::<f64>()));
         if !rest.is_empty() {
-            let mut counts = [0.0; LANES];
-            counts[..rest.len()].fill(1.0);
-            density.share_out(&filled_up(rest), &counts, &mut totals);
+            // The others count for nothing.
+            for ((number, sum), share) in all.iter_mut().zip(density.shares(&filled_up(rest))) {
+                let own = || share.iter().zip(rest);
+                *number += own().fold(0.0, |number, (share, _)| number + share);
+                *sum += own().fold(0.0, |sum, (share, excess)| sum + share * excess);
+            }
         }
-        totals.map(|(numbers, sums)| (numbers.iter().sum(), sums.iter().sum()))
+        all
     }
 
     /// Keeps means apart, and the first at least at `least`.
@@ -184,20 +194,15 @@ impl Density {
         parts
     }
 
-    /// Adds excesses, each of which counts so often, to the parts to which they belong.
+    /// How much of each excess belongs to each part.
     #[inline(always)]
-    fn share_out(&self, excesses: &[f64; LANES], counts: &[f64; LANES], totals: &mut Totals) {
-        let parts = self.parts(excesses);
-        let mut shares = [0.0; LANES];
-        parts.iter().for_each(|part| shares.iter_mut().zip(part).for_each(|(all, part)| *all += part));
-        shares.iter_mut().zip(counts).for_each(|(all, count)| *all = count / *all);
-        for ((numbers, sums), part) in totals.iter_mut().zip(parts) {
-            for lane in 0..LANES {
-                let share = part[lane] * shares[lane];
-                numbers[lane] += share;
-                sums[lane] += share * excesses[lane];
-            }
-        }
+    fn shares(&self, excesses: &[f64; LANES]) -> [[f64; LANES]; PARTS] {
+        let mut parts = self.parts(excesses);
+        let mut all = [0.0; LANES];
+        parts.iter().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
+        all.iter_mut().for_each(|all| *all = 1.0 / *all);
+        parts.iter_mut().for_each(|part| part.iter_mut().zip(all).for_each(|(part, all)| *part *= all));
+        parts
     }
 
     #[inline(always)]
