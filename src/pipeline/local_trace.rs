@@ -47,7 +47,7 @@ pub struct LoadedLocation {
 pub struct LocalTrace {
     /// Matched synchronisation events.
     pub program: Program,
-    /// The timelines of single locations of the whole trace, in the order of their numbers, which follow those of [`TraceHandle::timelines`].
+    /// The timelines of single locations of the whole trace, in the order of their numbers, which follow those of [`TraceHandle::timelines`](crate::pipeline::open::TraceHandle::timelines).
     pub own: Vec<OwnTimeline>,
     /// Locations of every hosted timeline, in the timeline's order.
     pub locations: Vec<Vec<LoadedLocation>>,
