@@ -165,10 +165,10 @@ fn processes_with_clocks_of_their_own_measure_them_through_memory() {
 #[test]
 fn buffers_are_written_while_the_program_waits() {
     let app = App::build(OPEN_MPI, OPEN_MPI.compiler, "phases.c", &[]);
-    // Half a buffer in each phase; the machine never counts as idle.
+    // Three quarters of a buffer in each phase, so that buffers get full at other moments of each; the machine never counts as idle.
     let share = |name: &str, value: &str| {
         let _ = std::fs::remove_dir_all(app.recorded());
-        let mut command = app.record(&["--force", "--memory", "1M"], 2, &["12", "25000", "100"]);
+        let mut command = app.record(&["--force", "--memory", "1M"], 2, &["20", "38000", "60"]);
         let said = run(command.env(name, value)).expect(0, "a recording").stdout;
         let words: Vec<&str> = said.split_whitespace().collect();
         let [computing, waiting] = [1, 3].map(|place| words[place].parse::<f64>().expect("bytes"));
