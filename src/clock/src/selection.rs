@@ -158,12 +158,13 @@ pub struct Jury<'a> {
 
 /// From so many directions on, some pairs of clocks choose the reading: what is best for one pair in four is so for all.
 const MANY: usize = 1024;
-const ONE_IN: u64 = 4;
 
-/// Whether a pair of clocks is among those by which a reading is chosen: one in some, in no pattern (multiplication by a large odd number, Knuth 1973, 6.4).
+/// Whether a pair of clocks is among those by which a reading is chosen: one in four, in no pattern (the mixing function of splitmix64; Steele, Lea and Flood, Fast
+/// splittable pseudorandom number generators, 2014).
 fn is_chosen(a: u32, b: u32) -> bool {
     let pair = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
-    (pair.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % ONE_IN == 0
+    let mixed = (pair ^ pair >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ mixed >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> 62 == 0
 }
 
 impl<'a> Jury<'a> {
@@ -361,4 +362,30 @@ fn select_by(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, wo
     as_good
         .min_by(|one, other| one.1.roughness_for(width).total_cmp(&other.1.roughness_for(width)))
         .map(|(_, choice)| Selection { choice, otherwise })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pair_in_four_is_chosen_whoever_talks_to_whom() {
+        // Neighbours of a chain, of a torus, the clocks of one clock, everybody.
+        let chain = |step: u32| (0..1024 - step).map(move |clock| (clock, clock + step));
+        let all = || (0..64).flat_map(|a| (a + 1..64).map(move |b| (a, b)));
+        let of_one = |one: u32| (0..1024).filter(move |clock| *clock != one).map(move |clock| (one, clock));
+        let kinds: [Vec<(u32, u32)>; 6] = [
+            chain(1).collect(),
+            chain(32).collect(),
+            chain(512).collect(),
+            all().collect(),
+            of_one(0).collect(),
+            of_one(513).collect(),
+        ];
+        for pairs in kinds {
+            let share = pairs.iter().filter(|(a, b)| is_chosen(*a, *b)).count() as f64 / pairs.len() as f64;
+            assert!((0.18..0.32).contains(&share), "{share} of {:?}", &pairs[..3]);
+            assert!(pairs.iter().all(|&(a, b)| is_chosen(a, b) == is_chosen(b, a)));
+        }
+    }
 }
