@@ -195,6 +195,9 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before;
     let mostly = before >= ENOUGH && after.saturating_mul(MOSTLY) <= before;
     if let Some(measured) = fit.measured {
+        if fit.wild > 0.0 {
+            return Some("the estimated clocks would bend back and forth as no clocks do".into());
+        }
         let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;
         let explained = explained && (credible || fit.straight && fit.is_within_stated());
         if fit.contradiction > PROVEN * worst && !fit.is_convincing() && !explained {
@@ -246,6 +249,7 @@ mod tests {
             typical: Some(measured),
             anywhere,
             moved_apart: anywhere,
+            wild: 0.0,
             beyond_stated: 0.0,
             stated: false,
             half_trip: 2000.0,
@@ -291,6 +295,16 @@ mod tests {
         let ring = ClockFit { round_trips: false, ..fit(15_000.0, 50_000.0, 3.0, 0.1) };
         assert!(reason(ring, 5000, 2500, 30_000.0).contains("one way round"));
         assert_eq!(reason(ring, 5000, 100, 30_000.0), "");
+    }
+
+    #[test]
+    fn clocks_that_bend_back_and_forth_are_none() {
+        let good = fit(15_000.0, 50_000.0, 3.0, 0.1);
+        let reason = |fit: ClockFit| objection(&fit, &left(5000, 30_000.0), &left(1200, 0.0)).unwrap_or_default();
+        assert_eq!(reason(good), "");
+        assert!(reason(ClockFit { wild: 90_000.0, ..good }).contains("back and forth"));
+        // Where nobody has measured them, no others are better.
+        assert_eq!(reason(ClockFit { wild: 90_000.0, measured: None, ..good }), "");
     }
 
     #[test]

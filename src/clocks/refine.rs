@@ -37,8 +37,9 @@ pub struct RefineOptions {
     pub limits: MeasurementLimits,
 }
 
-/// Estimated clocks that make the run so many times as long as recorded ones, and by more than a thousandth of a second, have run away.
-const LONGER: i64 = 2;
+/// Estimated clocks that make the run longer than recorded ones do by more than its twentieth part and by more than a thousandth of a
+/// second have run away: messages do not tell the rate that clocks have in common, and crystals differ by less than 0.1 %.
+const LONGER: i64 = 20;
 const LONGER_PER_SECOND: u64 = 1000;
 /// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
 const OUT_OF_RANGE: &str = "the estimated clocks would exceed the range of times";
@@ -166,7 +167,7 @@ pub fn refine(
         Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
             Ok(refined) => {
                 let slack = (resolution / LONGER_PER_SECOND) as i64;
-                let most = recorded_length.saturating_mul(LONGER).saturating_add(slack);
+                let most = recorded_length.saturating_add(recorded_length / LONGER).saturating_add(slack);
                 if options.presync == Method::Auto && length(span(transport, loaded, &refined)?) > most {
                     Selected::recorded("the estimate does not settle".to_owned())
                 } else {

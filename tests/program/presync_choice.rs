@@ -101,6 +101,23 @@ fn recorded_offsets_stay_where_receivers_always_wait() {
 }
 
 #[test]
+fn recorded_offsets_tell_on_which_way_messages_always_wait() {
+    // Two nodes and a ring: one process of each sends to the other node, and one of the two receivers waits in every round, by hundreds of microseconds.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern ring --clock ntp --ranks 8 --ranks-per-node 4 --events 8k --compute 1ms --imbalance 0.5 \
+         --seed 221149471 -q",
+        path,
+    );
+    let ((linear, _), (auto, chosen)) = (judge("linear", path), judge("auto", path));
+    assert!(linear > 20e-6, "the trace is no test: {linear}");
+    assert_eq!(chosen, "network");
+    // The middle of both ways would be 192 us away.
+    assert!(auto < 12e-6, "{auto}");
+}
+
+#[test]
 fn collective_operations_for_which_the_same_processes_always_wait_tell_the_clocks() {
     // The ends of those that waited come at about the same time.
     let directory = tempfile::tempdir().expect("a temporary directory");

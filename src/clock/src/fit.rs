@@ -31,6 +31,8 @@ pub struct ClockFit {
     pub anywhere: f64,
     /// Largest difference of what two clocks are corrected by at one time, in ticks.
     pub moved_apart: f64,
+    /// By how much the estimated clocks bend from one window to the next more than clocks can, in all but a quarter of the windows of one of them, in ticks; 0 if they do not.
+    pub wild: f64,
     /// By how much recorded offsets are contradicted at most beyond the bounds that were recorded with them, in ticks; 0 if by none.
     pub beyond_stated: f64,
     /// Whether a bound was recorded with every offset.
@@ -154,6 +156,7 @@ mod tests {
             typical: Some(measured / 3.0),
             anywhere,
             moved_apart: anywhere,
+            wild: 0.0,
             beyond_stated: 0.0,
             stated: false,
             half_trip: 2000.0,

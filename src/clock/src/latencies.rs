@@ -1,5 +1,6 @@
 //! How long messages travel that meet no delay, told from the travel times that some clocks show ([`Latencies`]).
 
+use super::anchor::{LevelError, RecordedLevels};
 use super::directions::Directions;
 use super::graph::Bottlenecks;
 use super::observations::{FLOOR, Observations, OneWay};
@@ -37,6 +38,22 @@ const FEW: usize = 8;
 fn usual(mut values: Vec<f64>) -> Option<f64> {
     let at = values.len() / 10;
     (at < values.len()).then(|| *values.select_nth_unstable_by(at, f64::total_cmp).1)
+}
+
+/// By how much longer than `half` of the way there and back one way takes, as recorded offsets of its two clocks tell it, which seems to be `more` with the clocks so far.
+/// The longer the way, the more they count: messages that take long wait, who knows in which direction.
+fn unequal(
+    levels: &RecordedLevels,
+    errors: &[Option<LevelError>],
+    (from, to): (u32, u32),
+    half: f64,
+    more: f64,
+) -> f64 {
+    let of = |clock: u32| errors.get(clock as usize).copied().flatten();
+    let (Some(a), Some(b)) = (of(from), of(to)) else { return 0.0 };
+    let doubt = (half - levels.long).max(0.0);
+    let known = levels.long * levels.long + a.spread * a.spread + b.spread * b.spread;
+    (more + b.mean - a.mean) * doubt * doubt / (doubt * doubt + known)
 }
 
 /// How latencies are told from travel times.
@@ -126,9 +143,13 @@ impl Latencies {
                 (FARTHEST * latency.max(floor)).max(alone) + spread
             })
         };
+        let errors = if windows > FEW { observations.levels.errors(offsets, windows) } else { Vec::new() };
         let latency = |(direction, mode): (usize, &Option<f64>)| {
             let mode = (*mode)?;
-            let latency = back(&told, direction).map_or(common, |back| (mode + back) / 2.0);
+            let latency = back(&told, direction).map_or(common, |back| {
+                let half = (mode + back) / 2.0;
+                half + unequal(&observations.levels, &errors, directions.pairs()[direction], half, (mode - back) / 2.0)
+            });
             Some(latency.clamp(0.0, most(direction)))
         };
         let of = told.iter().enumerate().map(latency).collect();
@@ -325,6 +346,7 @@ fn redescending(excess: f64, scale: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::anchor::Anchor;
 
     #[test]
     fn the_latency_is_the_mean_of_both_directions() {
@@ -339,6 +361,32 @@ mod tests {
         assert_eq!(latencies.direction((0, 2)).latency, None);
         assert_eq!(latencies.direction((2, 1)).latency, None);
         assert_eq!(latencies.misfit(&seen, &offsets, 1), Some(0.0));
+    }
+
+    #[test]
+    fn recorded_offsets_tell_on_which_way_messages_wait() {
+        // Messages take 30 there and `back` the other way, with clocks that agree; the second one was measured, and seems to be off by the middle of both.
+        let latency = |back: f64, wrong: f64, spread: f64| {
+            let (windows, middle) = (20, (back - 30.0) / 2.0);
+            let one = |a, b, least| (0..windows as u32).map(move |window| OneWay { a, b, window, least });
+            let one_way = one(0, 1, -30.0).chain(one(1, 0, -back)).collect();
+            let anchor = |window, value| Anchor { clock: 1, window, value, sigma: 1.0, stated: 0.0 };
+            let anchors = vec![anchor(0, wrong - spread), anchor(windows as u32 - 1, wrong + spread)];
+            let levels = RecordedLevels { anchors, reference: 0, long: 40.0 };
+            let seen = Observations { one_way, floor: 1.0, levels, ..Observations::default() };
+            let offsets = [vec![0.0; windows], vec![middle; windows]].concat();
+            let latencies = Latencies::new(&seen, &offsets, windows, Reading::Mode, None, Workers::ONE);
+            [(0, 1), (1, 0)].map(|pair| latencies.direction(pair).latency.expect("a latency"))
+        };
+        let near = |[there, back]: [f64; 2], right: [f64; 2]| {
+            assert!((there - right[0]).abs() < 5.0 && (back - right[1]).abs() < 5.0, "{there} {back} {right:?}");
+        };
+        near(latency(1030.0, 0.0, 0.0), [30.0, 1030.0]);
+        // Messages that are quick know it better, and so do all where offsets do not agree.
+        assert_eq!(latency(50.0, 0.0, 0.0), [40.0, 40.0]);
+        near(latency(1030.0, 0.0, 1e4), [530.0, 530.0]);
+        // No way takes less than no time.
+        assert!(latency(1030.0, -400.0, 0.0)[0] == 0.0);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! roughly known, its quickest message took the pair's latency and a bit, which is an observation, or clearly longer,
 //! which says nothing.
 
+use super::anchor::RecordedLevels;
 use super::directions::Directions;
 use super::graph::components;
 use super::grid::Grid;
@@ -82,6 +83,8 @@ pub struct Observations {
     pub precision: f64,
     /// Round trips that were discarded because they took too long.
     pub discarded: u64,
+    /// Recorded offsets.
+    pub levels: RecordedLevels,
     /// [`Observations::directions`].
     pub(crate) directions: OnceLock<Arc<Directions>>,
 }
@@ -219,6 +222,7 @@ impl Observations {
             indirect: self.indirect.clone(),
             half_trips: self.half_trips.clone(),
             shortest_trips: self.shortest_trips.clone(),
+            levels: self.levels.clone(),
             directions: OnceLock::new(),
             ..*self
         }

@@ -1,7 +1,7 @@
 //! Some clocks of many, by which models of all are compared ([`super::selection`]): how stiff clocks are, how messages are delayed and which windows
 //! they support does not take hundreds of clocks to tell.
 
-use super::anchor::Anchor;
+use super::anchor::{Anchor, RecordedLevels};
 use super::graph::components;
 use super::observations::{Observations, Offsets, OneWay, TwoWay};
 use super::view::TrialData;
@@ -87,7 +87,15 @@ impl ClockSample {
         let trips = |of_all: &BTreeMap<(u32, u32), f64>| {
             of_all.iter().filter_map(|(pair, trip)| Some((self.pair(*pair)?, *trip))).collect()
         };
+        let anchors =
+            view.anchors.iter().filter_map(|anchor| Some(Anchor { clock: self.place(anchor.clock)?, ..*anchor }));
+        let anchors: Vec<Anchor> = anchors.collect();
         let observations = Observations {
+            levels: RecordedLevels {
+                anchors: if all.levels.anchors.is_empty() { Vec::new() } else { anchors.clone() },
+                reference: self.place(all.levels.reference).unwrap_or(u32::MAX),
+                long: all.levels.long,
+            },
             two_way: two_way.collect(),
             one_way: one_way.collect(),
             component: vec![0; self.clocks.len()],
@@ -98,10 +106,8 @@ impl ClockSample {
             directions: OnceLock::new(),
             ..*all
         };
-        let anchors =
-            view.anchors.iter().filter_map(|anchor| Some(Anchor { clock: self.place(anchor.clock)?, ..*anchor }));
         let otherwise: Option<Offsets> = view.otherwise.as_ref().map(|rows| self.rows(rows));
-        TrialData { grid: view.grid, observations, now: self.rows(&view.now), otherwise, anchors: anchors.collect() }
+        TrialData { grid: view.grid, observations, now: self.rows(&view.now), otherwise, anchors }
     }
 }
 

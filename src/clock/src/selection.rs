@@ -121,18 +121,22 @@ impl<'a> Trial<'a> {
             }
         }
         let of = |window: u32| place.get(window as usize).copied().flatten();
+        let anchors = view.anchors.iter().filter_map(|anchor| Some(Anchor { window: of(anchor.window)?, ..*anchor }));
+        let anchors: Vec<Anchor> = anchors.collect();
         let halves = [0, 1].map(|half| {
             let mut part = view
                 .observations
                 .part(|window| of(window).is_some() && half_of(window as usize, count, blocks) == half);
             part.one_way.iter_mut().for_each(|seen| seen.window = of(seen.window).unwrap_or(0));
             part.two_way.iter_mut().for_each(|seen| seen.window = of(seen.window).unwrap_or(0));
+            if !part.levels.anchors.is_empty() {
+                part.levels.anchors.clone_from(&anchors);
+            }
             part
         });
-        let anchors = view.anchors.iter().filter_map(|anchor| Some(Anchor { window: of(anchor.window)?, ..*anchor }));
         let pick = |row: &Vec<f64>| stretches.iter().flat_map(|stretch| row[stretch.clone()].to_vec()).collect();
         let now = start.iter().map(pick).collect();
-        Trial { view, cuts, windows, halves, anchors: anchors.collect(), now, stretches }
+        Trial { view, cuts, windows, halves, anchors, now, stretches }
     }
 
     /// Rows of all windows of the view again: as they were where nothing was tried.

@@ -314,6 +314,7 @@ impl Estimator {
         }
         seen.precision = self.precision;
         let anchors = self.anchors(map, &grid, seen.floor);
+        seen.levels = self.levels(&anchors);
         if self.grid.is_none() {
             let mut held: Vec<bool> = vec![false; clocks];
             anchors.iter().for_each(|anchor| held[anchor.clock as usize] = true);
@@ -567,6 +568,7 @@ impl Estimator {
         let mut observations = Observations::new(table, &grid, &now, unknown, delay);
         observations.precision = self.precision;
         let anchors = self.anchors(map, &grid, observations.floor);
+        observations.levels = self.levels(&anchors);
         TrialData { grid, observations, now, otherwise: None, anchors }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Estimator, shows};
 use crate::RANGE;
-use crate::anchor::Anchor;
+use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
 use crate::fit::ClockFit;
 use crate::grid::Grid;
@@ -18,6 +18,8 @@ const ELSEWHERE: f64 = 3.0;
 
 /// Recorded offsets are taken to be wrong by no more than that (seconds), however long the messages of the trace take: where they take longer, they may wait.
 const LONG: f64 = 20e-6;
+/// A clock whose frequency changes by more than this part of itself from window to window again and again, and that is off by more than a message takes for that, is none.
+const WILDEST: f64 = 1e-3;
 /// A row is not counted into a mean that is this many times as far from the median as is typical.
 const ASTRAY: f64 = 5.0;
 
@@ -26,6 +28,13 @@ pub(super) fn largest_difference(offsets: &[Vec<ClockOffset>]) -> f64 {
     let none = offsets.iter().any(Vec::is_empty).then_some(0.0);
     let all = || offsets.iter().flatten().map(|offset| offset.offset as f64).chain(none);
     (all().fold(f64::NEG_INFINITY, f64::max) - all().fold(f64::INFINITY, f64::min)).max(0.0)
+}
+
+/// By how much a row bends in a window at least in a quarter of its windows.
+fn bends_often(row: &[f64]) -> f64 {
+    let mut bends: Vec<f64> = row.windows(3).map(|three| (three[0] - 2.0 * three[1] + three[2]).abs()).collect();
+    let at = bends.len() - bends.len() / 4;
+    if at < bends.len() { *bends.select_nth_unstable_by(at, f64::total_cmp).1 } else { 0.0 }
 }
 
 /// The mean of all rows that are not far from the median of all.
@@ -82,6 +91,15 @@ impl Estimator {
             }
         }
         anchors
+    }
+
+    /// These anchors beside messages.
+    pub(super) fn levels(&self, anchors: &[Anchor]) -> RecordedLevels {
+        RecordedLevels {
+            anchors: anchors.to_vec(),
+            reference: self.reference as u32,
+            long: LONG * self.resolution as f64,
+        }
     }
 
     /// What the steps of a clock add to its correction at a time of the recorded clock, in ticks.
@@ -170,6 +188,11 @@ impl Estimator {
         (0..windows).map(apart).fold(0.0, f64::max)
     }
 
+    /// By how much clocks bend in a window at least in a quarter of their windows: of the one that does so most.
+    fn bends(&self) -> f64 {
+        self.offsets.iter().map(|row| bends_often(row)).fold(0.0, f64::max)
+    }
+
     /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
     pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> ClockFit {
         let recorded = self.recorded(grid);
@@ -198,6 +221,8 @@ impl Estimator {
         let mut bounds: Vec<f64> = anchors.iter().map(Anchor::bound).filter(|bound| *bound > 0.0).collect();
         bounds.sort_by(f64::total_cmp);
         let bound = bounds.get(bounds.len() / 2).copied().unwrap_or(f64::INFINITY);
+        let long = LONG * self.resolution as f64;
+        let possible = (WILDEST * grid.width as f64).max(half_trip.unwrap_or(long / 2.0));
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
             // Beyond a latency, since round trips are all that either is known by.
@@ -209,10 +234,11 @@ impl Estimator {
                 .map(|(a, b)| (a + b) / 2.0),
             anywhere: most(&|off| off.1),
             moved_apart: self.moved_apart(&recorded),
+            wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
             beyond_stated: beyond,
             stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.stated > 0.0),
             half_trip: half_trip.unwrap_or(0.0),
-            offset_error: half_trip.unwrap_or(0.0).min(LONG * self.resolution as f64).min(bound),
+            offset_error: half_trip.unwrap_or(0.0).min(long).min(bound),
             round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),
@@ -224,6 +250,14 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clocks_that_jump_or_run_away_do_not_bend_often() {
+        let row = |of: fn(f64) -> f64| -> Vec<f64> { (0..100).map(|window| of(f64::from(window))).collect() };
+        assert_eq!(bends_often(&row(|w| if w < 40.0 { w } else { 500.0 + 9.0 * w })), 0.0);
+        assert_eq!(bends_often(&row(|w| if w % 3.0 == 0.0 { 50.0 } else { 0.0 })), 100.0);
+        assert_eq!(bends_often(&[1.0, 2.0]), 0.0);
+    }
 
     #[test]
     fn a_clock_that_is_astray_does_not_count_into_the_mean_of_a_group() {
