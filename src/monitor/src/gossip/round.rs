@@ -145,7 +145,7 @@ impl Node {
     fn target(&mut self, turn: u64) -> Option<usize> {
         let layer = &self.layers[0];
         // Of some members only the heartbeat has come so far, not the address.
-        let known = |index: &usize| self.peers.get(NodeId(layer.base + *index as u32)).is_some();
+        let known = |index: &usize| self.peers.knows(NodeId(layer.base + *index as u32));
         let at_random = self.config.choice == Choice::Random || turn.is_multiple_of(4);
         if at_random {
             let living = layer.others(|state| matches!(state, Liveness::Alive | Liveness::Suspect));
@@ -272,7 +272,7 @@ impl Node {
                 id.0 / size == newcomer.0 / size
             })
         };
-        let mut contacts: Vec<Contact> = self.peers.contacts().copied().collect();
+        let mut contacts: Vec<Contact> = self.peers.contacts().collect();
         contacts.retain(|contact| contact.id != newcomer && contact.id != self.config.id);
         contacts.sort_by_key(|contact| (distance(contact.id).unwrap_or(usize::MAX), contact.id));
         contacts.truncate(INTRODUCTIONS);
