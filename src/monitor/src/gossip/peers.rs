@@ -7,6 +7,8 @@ use super::types::{NodeId, Time};
 use crate::random::Random;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
+/// Nodes of other groups that are remembered as the last ones heard.
+const SENDERS: usize = 8;
 /// Contacts kept of each group that this node is not in.
 const CONTACTS: usize = 4;
 
@@ -49,6 +51,9 @@ pub(crate) struct PeerContacts {
     windows: NodeTable<AntiReplayWindow>,
     /// Nodes of other groups by layer and local index of their group.
     groups: Vec<Vec<Vec<NodeId>>>,
+    /// Nodes of other groups that have sent something themselves, the last ones, and how many of these there were in all.
+    senders: Vec<NodeId>,
+    sent: usize,
     /// When the last probe went to whom.
     probes: NodeTable<Time>,
 }
@@ -133,6 +138,21 @@ impl PeerContacts {
     pub(crate) fn any(&self, groups: &[(u8, usize)], random: &mut Random) -> Option<Contact> {
         let &(layer, index) = random.choose(groups)?;
         self.get(self.of_group(layer, index, random)?)
+    }
+
+    /// Notes that a node of another group has sent something itself.
+    pub(crate) fn heard(&mut self, id: NodeId) {
+        if self.senders.len() < SENDERS {
+            self.senders.push(id);
+        } else if let Some(place) = self.senders.get_mut(self.sent % SENDERS) {
+            *place = id;
+        }
+        self.sent = self.sent.wrapping_add(1);
+    }
+
+    /// One of the nodes of other groups that were heard last.
+    pub(crate) fn sender(&self, random: &mut Random) -> Option<Contact> {
+        self.get(*random.choose(&self.senders)?)
     }
 
     pub(crate) fn contacts(&self) -> impl Iterator<Item = Contact> {
