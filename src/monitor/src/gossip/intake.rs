@@ -12,6 +12,8 @@ use std::net::SocketAddr;
 
 /// Most answers to requests to join that wait to be sent.
 const MOST_WELCOMES: usize = 64;
+/// Most answers to requests of other groups for the time, per interval.
+const MOST_ANSWERS: u32 = 1;
 /// How often a nearer node that somebody told of is asked, if the first packet is lost.
 const ASK_NEARER: u32 = 20;
 /// Most packets with all that is known for one newcomer.
@@ -61,6 +63,9 @@ impl Node {
         let PacketHeader { from: peer, incarnation, sequence, .. } = header;
         self.arrival = Some(Arrival { peer, incarnation, sequence });
         let restarted = self.learn(sender, false);
+        if self.common(sender.id).is_some_and(|(level, _)| level > 0) {
+            self.peers.heard(sender.id);
+        }
         self.greet(&header, sender, &message);
         self.heard_directly(&header, restarted, now);
         let common = self.common(header.from).map_or(usize::MAX, |(level, _)| level);
@@ -72,17 +77,26 @@ impl Node {
             let Some(layer) = self.layers.get_mut(level) else { continue };
             let mut changes = Vec::new();
             layer.merge(section, now, &mut changes);
+            if level == 0 && layer.join_suspicions(section, now, &mut changes) {
+                self.hurry(now);
+            }
             self.apply(level, changes, now);
         }
         for record in &message.records {
             self.take_record(record, common, now);
         }
-        if message.probe {
+        if message.probe && self.answers_to(common) {
             self.outgoing.push(Outgoing::Answer(sender, header.time, stamp));
         }
         if let Some((t1, t2)) = message.echo.filter(|&(t1, _)| self.peers.answered(header.from, t1)) {
             self.round_trips.push(RoundTrip { peer: header.from, t1, t2, t3: header.time, t4: stamp });
         }
+    }
+
+    /// Whether a request for the time is answered: all of the group's, and few of others, which may have chosen this node more often than others of its group.
+    fn answers_to(&mut self, common: usize) -> bool {
+        self.answers += u32::from(common > 0);
+        common == 0 || self.answers <= MOST_ANSWERS
     }
 
     fn counted(&mut self, bytes: &[u8]) {
@@ -123,7 +137,11 @@ impl Node {
         self.closest = nearest;
         if message.hello {
             let near = self.common(sender.id).is_some_and(|(level, _)| level == 0);
-            let slices = self.records.slices(PACKET, !near);
+            let mut slices = self.records.slices(PACKET, !near);
+            if slices.is_empty() {
+                // Until it gets something, it asks again.
+                slices.push(Vec::new());
+            }
             let packets = slices.into_iter().take(MOST_PACKETS);
             self.outgoing.extend(packets.map(|keys| Outgoing::Everything(sender, keys)));
         }

@@ -8,6 +8,11 @@ use super::message::Section;
 use super::sets::{MOST, Set};
 use super::types::{Liveness, Time};
 
+/// A layer of fewer groups has their patience.
+const LEAST_GROUPS: usize = 8;
+/// The part of the cleanup time after which a silent member is suspected if others suspect it.
+const JOIN: (Time, Time) = (4, 5);
+
 /// A member of the group.
 #[derive(Debug, Clone)]
 pub(crate) struct LayerEntry {
@@ -210,6 +215,29 @@ impl Layer {
         }
     }
 
+    /// Takes part in suspicions of others, if no newer heartbeat is known here than there: the times of silence differ only by the way that the last one took.
+    /// Whether there are any of members that have been silent here for half of the cleanup time or longer.
+    pub(crate) fn join_suspicions(&mut self, section: &Section, now: Time, changes: &mut Vec<Change>) -> bool {
+        let (own, patience) = (self.own, self.patience());
+        let mut doubted = false;
+        for (_, suspects) in &section.rows {
+            for index in suspects.iter().filter(|&index| index != own) {
+                let told = section.heartbeats.binary_search_by_key(&(index as u32), |&(told, _)| told);
+                let told = told.ok().and_then(|place| Some(section.heartbeats.get(place)?.1));
+                let Some(entry) = self.get_mut(index).filter(|entry| entry.liveness == Liveness::Alive) else {
+                    continue;
+                };
+                let silent = now.saturating_sub(entry.heard);
+                doubted |= silent > patience / 2;
+                if silent > patience / JOIN.1 * JOIN.0 && told == Some(entry.heartbeat) {
+                    (entry.liveness, entry.since) = (Liveness::Suspect, now);
+                    changes.push(Change::Suspected(index));
+                }
+            }
+        }
+        doubted
+    }
+
     /// Whether nodes of this layer have met so recently that nobody is called dead.
     pub(crate) fn meets(&self, now: Time) -> bool {
         now < self.calm
@@ -217,7 +245,9 @@ impl Layer {
 
     /// Silence after which an entry is suspected.
     fn patience(&self) -> Time {
-        let doublings = self.entries.len().next_power_of_two().trailing_zeros();
+        // Of few groups one may be of a single node, of which the many of another one hear as late as of many groups.
+        let entries = self.entries.len().max(LEAST_GROUPS);
+        let doublings = entries.next_power_of_two().trailing_zeros();
         self.cleanup + self.per_doubling * u64::from(doublings)
     }
 

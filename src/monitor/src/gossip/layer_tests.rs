@@ -57,6 +57,24 @@ fn a_row_counts_only_with_a_newer_heartbeat_and_is_taken_back_by_one() {
 }
 
 #[test]
+fn suspicions_of_others_are_joined_if_nothing_newer_is_known() {
+    let told = section(&[(1, 11), (2, 10), (3, 11)], &[(1, 2)]);
+    let joined = |heartbeat: u64, silent: Time| {
+        let (mut layer, now) = layer(&[1, 2, 3]);
+        merged(&mut layer, &section(&[(2, heartbeat)], &[]), now);
+        layer.get_mut(2).expect("there").heard = now;
+        let mut changes = Vec::new();
+        let doubted = layer.join_suspicions(&told, now + silent, &mut changes);
+        (doubted, changes)
+    };
+    let suspected = vec![Change::Suspected(2)];
+    assert_eq!(joined(10, 400 * MILLISECOND), (false, vec![]));
+    assert_eq!(joined(10, 700 * MILLISECOND), (true, vec![]), "not silent for long enough");
+    assert_eq!(joined(10, 850 * MILLISECOND), (true, suspected));
+    assert_eq!(joined(12, 850 * MILLISECOND), (true, vec![]), "a newer heartbeat is known here");
+}
+
+#[test]
 fn own_pauses_are_forgiven_and_suspects_are_told() {
     let (mut layer, now) = layer(&[1, 2]);
     layer.forgive(now);

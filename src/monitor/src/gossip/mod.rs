@@ -19,6 +19,7 @@ mod round;
 mod seal;
 mod sets;
 mod status;
+mod table;
 mod types;
 
 #[cfg(test)]

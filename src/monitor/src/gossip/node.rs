@@ -34,6 +34,16 @@ pub struct Node {
     pub(crate) sequence: u64,
     pub(crate) round: u64,
     pub(crate) next_round: Time,
+    /// Messages within the group so far.
+    pub(crate) turn: u64,
+    /// Until when there are more messages than one per round, and when the next of them is due; never if there is none before the next round.
+    pub(crate) hurry_until: Time,
+    pub(crate) next_hurry: Time,
+    /// Whether this node has come to suspect somebody since its last round, and whether it suspected anybody when messages were more frequent.
+    pub(crate) unsaid: bool,
+    pub(crate) hurried: bool,
+    /// Answers to nodes of other groups since the last round.
+    pub(crate) answers: u32,
     /// When the caller called last.
     pub(crate) last_call: Time,
     /// Where to ask for admission, until gossip comes from there, and how often still.
@@ -82,6 +92,12 @@ impl Node {
             sequence: 0,
             round: 0,
             next_round,
+            turn: 0,
+            hurry_until: 0,
+            next_hurry: Time::MAX,
+            unsaid: false,
+            hurried: false,
+            answers: 0,
             last_call: now,
             joining: Vec::new(),
             closest: usize::MAX,
@@ -248,7 +264,7 @@ impl Node {
     /// When [`poll`](Self::poll) has something to do next. At once if packets wait.
     pub fn next_deadline(&self) -> Time {
         let waiting = !self.outgoing.is_empty() || !self.news.is_empty();
-        if waiting && !self.leaving { 0 } else { self.next_round }
+        if waiting && !self.leaving { 0 } else { self.next_round.min(self.next_hurry) }
     }
 
     /// Notices if the caller itself stood still, as a stopped process does: that is no silence of others.
@@ -271,6 +287,10 @@ impl Node {
     /// Turns what a layer noticed into events, and a consensus into a record for all.
     pub(crate) fn apply(&mut self, level: usize, changes: Vec<Change>, now: Time) {
         let base = self.layers[level].base;
+        if level == 0 && changes.iter().any(|change| matches!(change, Change::Suspected(_))) {
+            (self.unsaid, self.hurried) = (true, true);
+            self.hurry(now);
+        }
         for change in changes {
             let kind = match change {
                 Change::New(index) if level == 0 => EventKind::Joined(NodeId(base + index as u32)),

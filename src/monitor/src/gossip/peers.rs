@@ -2,31 +2,80 @@
 
 use super::message::Contact;
 use super::seal::AntiReplayWindow;
+use super::table::NodeTable;
 use super::types::{NodeId, Time};
 use crate::random::Random;
-use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
+/// Nodes of other groups that are remembered as the last ones heard.
+const SENDERS: usize = 8;
 /// Contacts kept of each group that this node is not in.
 const CONTACTS: usize = 4;
+
+/// An address in half the room of a [`SocketAddr`].
+#[derive(Debug, Clone)]
+enum StoredAddress {
+    V4(Ipv4Addr, u16),
+    V6(Box<SocketAddrV6>),
+}
+
+/// A contact without its number.
+#[derive(Debug, Clone)]
+struct StoredContact {
+    address: StoredAddress,
+    incarnation: u64,
+}
+
+impl StoredContact {
+    fn new(contact: &Contact) -> Self {
+        let address = match contact.address {
+            SocketAddr::V4(v4) => StoredAddress::V4(*v4.ip(), v4.port()),
+            SocketAddr::V6(v6) => StoredAddress::V6(Box::new(v6)),
+        };
+        StoredContact { address, incarnation: contact.incarnation }
+    }
+
+    fn contact(&self, id: NodeId) -> Contact {
+        let address = match &self.address {
+            StoredAddress::V4(ip, port) => SocketAddr::V4(SocketAddrV4::new(*ip, *port)),
+            StoredAddress::V6(v6) => SocketAddr::V6(**v6),
+        };
+        Contact { id, address, incarnation: self.incarnation }
+    }
+}
 
 /// Contacts and windows against replays.
 #[derive(Debug, Default)]
 pub(crate) struct PeerContacts {
-    contacts: HashMap<NodeId, Contact>,
-    windows: HashMap<NodeId, AntiReplayWindow>,
+    contacts: NodeTable<StoredContact>,
+    windows: NodeTable<AntiReplayWindow>,
     /// Nodes of other groups by layer and local index of their group.
     groups: Vec<Vec<Vec<NodeId>>>,
+    /// Nodes of other groups that have sent something themselves, the last ones, and how many of these there were in all.
+    senders: Vec<NodeId>,
+    sent: usize,
     /// When the last probe went to whom.
-    probes: HashMap<NodeId, Time>,
+    probes: NodeTable<Time>,
 }
 
 impl PeerContacts {
     pub(crate) fn get(&self, id: NodeId) -> Option<Contact> {
-        self.contacts.get(&id).copied()
+        self.contacts.get(id).map(|stored| stored.contact(id))
+    }
+
+    /// Whether it is known how a node is reached.
+    pub(crate) fn knows(&self, id: NodeId) -> bool {
+        self.contacts.get(id).is_some()
     }
 
     pub(crate) fn admit(&mut self, id: NodeId, incarnation: u64, sequence: u64) -> bool {
-        self.windows.entry(id).or_default().admit(incarnation, sequence)
+        if let Some(window) = self.windows.get_mut(id) {
+            return window.admit(incarnation, sequence);
+        }
+        let mut window = AntiReplayWindow::default();
+        let admitted = window.admit(incarnation, sequence);
+        self.windows.insert(id, window);
+        admitted
     }
 
     /// Remembers how a node is reached; `group` is layer and index of the group it stands for, unless it is in the same. Whether this is a later
@@ -38,10 +87,10 @@ impl PeerContacts {
         keep: bool,
         random: &mut Random,
     ) -> bool {
-        if let Some(known) = self.contacts.get_mut(&contact.id) {
+        if let Some(known) = self.contacts.get_mut(contact.id) {
             let later = contact.incarnation > known.incarnation;
             if later {
-                *known = contact;
+                *known = StoredContact::new(&contact);
             }
             return later;
         }
@@ -50,12 +99,12 @@ impl PeerContacts {
             if list.len() >= CONTACTS && !keep {
                 let place = random.below(CONTACTS as u64) as usize;
                 let old = std::mem::replace(&mut list[place], contact.id);
-                self.contacts.remove(&old);
+                self.contacts.remove(old);
             } else {
                 list.push(contact.id);
             }
         }
-        self.contacts.insert(contact.id, contact);
+        self.contacts.insert(contact.id, StoredContact::new(&contact));
         false
     }
 
@@ -91,8 +140,23 @@ impl PeerContacts {
         self.get(self.of_group(layer, index, random)?)
     }
 
-    pub(crate) fn contacts(&self) -> impl Iterator<Item = &Contact> {
-        self.contacts.values()
+    /// Notes that a node of another group has sent something itself.
+    pub(crate) fn heard(&mut self, id: NodeId) {
+        if self.senders.len() < SENDERS {
+            self.senders.push(id);
+        } else if let Some(place) = self.senders.get_mut(self.sent % SENDERS) {
+            *place = id;
+        }
+        self.sent = self.sent.wrapping_add(1);
+    }
+
+    /// One of the nodes of other groups that were heard last.
+    pub(crate) fn sender(&self, random: &mut Random) -> Option<Contact> {
+        self.get(*random.choose(&self.senders)?)
+    }
+
+    pub(crate) fn contacts(&self) -> impl Iterator<Item = Contact> {
+        self.contacts.iter().map(|(id, stored)| stored.contact(id))
     }
 
     pub(crate) fn probed(&mut self, id: NodeId, at: Time) {
@@ -101,9 +165,9 @@ impl PeerContacts {
 
     /// Whether the last probe to this node is the one sent then. It is answered once.
     pub(crate) fn answered(&mut self, id: NodeId, at: Time) -> bool {
-        let matches = self.probes.get(&id) == Some(&at);
+        let matches = self.probes.get(id) == Some(&at);
         if matches {
-            self.probes.remove(&id);
+            self.probes.remove(id);
         }
         matches
     }

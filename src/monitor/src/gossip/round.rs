@@ -11,6 +11,8 @@ use super::types::{Liveness, NodeId, Packet, Time};
 const TRY_DEAD: u64 = 10;
 /// Every how many rounds a node that knows nobody asks again.
 const ASK_AGAIN: u64 = 5;
+/// Messages per interval while a member of the group is suspected.
+const HURRIED: u64 = 3;
 /// To how many a farewell is said.
 const FAREWELLS: usize = 5;
 /// Most of a layer to whom news are told at once.
@@ -34,14 +36,53 @@ impl Node {
                 self.gossip_round(now);
                 self.next_round = (self.next_round + self.config.interval).max(now + self.config.interval / 2);
             }
+        } else if now >= self.next_hurry {
+            self.hurried_round(now);
         }
         self.broadcast();
         let outgoing = std::mem::take(&mut self.outgoing);
         outgoing.into_iter().map(|outgoing| self.packet(outgoing, now)).collect()
     }
 
+    /// A member is suspected, here or by others: until all have said whether they suspect it too, messages are more frequent.
+    pub(crate) fn hurry(&mut self, now: Time) {
+        self.hurry_until = now + self.config.cleanup;
+        self.hurry_on(now);
+    }
+
+    fn hurry_on(&mut self, now: Time) {
+        let next = now + self.config.interval / HURRIED;
+        self.next_hurry = if next < self.hurry_until { next } else { Time::MAX };
+    }
+
+    /// Gossip lists and suspicions only. Heartbeats do not get more frequent, but who has come to suspect somebody does not wait with its next one.
+    fn hurried_round(&mut self, now: Time) {
+        self.tick(0, now);
+        if self.unsaid {
+            self.gossip_round(now);
+            self.next_round += self.config.interval;
+        } else if let Some(contact) = self.next_in_group().and_then(|id| self.peers.get(id)) {
+            self.outgoing.push(Outgoing::Suspicions(contact));
+        }
+        if self.hurried && self.layers[0].others(|state| state == Liveness::Suspect).is_empty() {
+            (self.hurried, self.hurry_until) = (false, now);
+        }
+        self.hurry_on(now);
+    }
+
+    fn tick(&mut self, level: usize, now: Time) {
+        let mut changes = Vec::new();
+        self.layers[level].tick(now, &mut changes);
+        self.apply(level, changes, now);
+    }
+
+    fn next_in_group(&mut self) -> Option<NodeId> {
+        self.turn += 1;
+        self.target(self.turn).map(|index| NodeId(self.layers[0].base + index as u32))
+    }
+
     fn farewell(&mut self) {
-        self.next_round = Time::MAX;
+        (self.next_round, self.next_hurry) = (Time::MAX, Time::MAX);
         self.outgoing.clear();
         let own = self.layers[0].own;
         self.publish(0, own, Liveness::Left);
@@ -58,12 +99,10 @@ impl Node {
     fn gossip_round(&mut self, now: Time) {
         self.round += 1;
         let round = self.round;
-        for level in 0..self.layers.len() {
-            let mut changes = Vec::new();
-            self.layers[level].tick(now, &mut changes);
-            self.apply(level, changes, now);
-        }
+        self.answers = 0;
+        (0..self.layers.len()).for_each(|level| self.tick(level, now));
         self.layers[0].beat(now, 0);
+        self.unsaid = false;
         if round % ASK_AGAIN == 1 {
             self.outgoing.extend(self.joining.iter().map(|&(address, _)| Outgoing::Join(address)));
             self.joining.retain_mut(|(_, times)| {
@@ -71,8 +110,7 @@ impl Node {
                 *times > 0
             });
         }
-        if let Some(index) = self.target(round) {
-            let id = NodeId(self.layers[0].base + index as u32);
+        if let Some(id) = self.next_in_group() {
             self.gossip_with(id);
             let followers =
                 self.peers.get(id).into_iter().flat_map(|contact| (0..self.config.clock_packets).map(move |_| contact));
@@ -145,7 +183,7 @@ impl Node {
     fn target(&mut self, turn: u64) -> Option<usize> {
         let layer = &self.layers[0];
         // Of some members only the heartbeat has come so far, not the address.
-        let known = |index: &usize| self.peers.get(NodeId(layer.base + *index as u32)).is_some();
+        let known = |index: &usize| self.peers.knows(NodeId(layer.base + *index as u32));
         let at_random = self.config.choice == Choice::Random || turn.is_multiple_of(4);
         if at_random {
             let living = layer.others(|state| matches!(state, Liveness::Alive | Liveness::Suspect));
@@ -190,6 +228,7 @@ impl Node {
             Outgoing::Welcome(contact) => (PacketKind::Welcome, contact),
             Outgoing::Hello(contact)
             | Outgoing::Gossip(contact)
+            | Outgoing::Suspicions(contact)
             | Outgoing::Everything(contact, _)
             | Outgoing::News(contact, _)
             | Outgoing::Answer(contact, ..) => (PacketKind::Gossip, contact),
@@ -215,6 +254,7 @@ impl Node {
                 message.hello = true;
             }
             Outgoing::Gossip(contact) => (message, keys) = self.gossip(contact, now),
+            Outgoing::Suspicions(_) => message.sections = vec![self.layers[0].section()],
             Outgoing::Everything(contact, records) => {
                 message.contacts = self.introductions(contact.id);
                 keys = records;
@@ -252,7 +292,9 @@ impl Node {
             let meeting = self.layers[1..].iter().any(|layer| layer.meets(now));
             let [least, most] = CONTACTS_WHILE_MEETING;
             for _ in 0..if meeting { (groups.len() / 8).clamp(least, most) } else { 1 } {
-                let contact = self.peers.any(&groups, &mut self.random);
+                // Of nodes that send, all of a group are equally many; of those that others tell of, those that many know would get ever more.
+                let heard = if meeting { None } else { self.peers.sender(&mut self.random) };
+                let contact = heard.or_else(|| self.peers.any(&groups, &mut self.random));
                 message.contacts.extend(contact.filter(|contact| !message.contacts.contains(contact)));
             }
         }
@@ -272,7 +314,7 @@ impl Node {
                 id.0 / size == newcomer.0 / size
             })
         };
-        let mut contacts: Vec<Contact> = self.peers.contacts().copied().collect();
+        let mut contacts: Vec<Contact> = self.peers.contacts().collect();
         contacts.retain(|contact| contact.id != newcomer && contact.id != self.config.id);
         contacts.sort_by_key(|contact| (distance(contact.id).unwrap_or(usize::MAX), contact.id));
         contacts.truncate(INTRODUCTIONS);

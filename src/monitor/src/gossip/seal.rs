@@ -109,16 +109,17 @@ pub(crate) fn open<'a>(key: &[u8; 32], packet: &'a [u8]) -> Result<(PacketHeader
 /// Which packets of a sender have been let in: the newest incarnation and the 128 sequence numbers up to the highest.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AntiReplayWindow {
-    pub incarnation: u64,
+    incarnation: u64,
     highest: u64,
-    seen: u128,
+    /// The highest is the lowest bit of the 128, of which the lower half is first: two words need less room than one that is aligned to 16 bytes.
+    seen: [u64; 2],
 }
 
 impl AntiReplayWindow {
     /// Whether the packet is new. If so it is not from then on.
     pub(crate) fn admit(&mut self, incarnation: u64, sequence: u64) -> bool {
         if incarnation > self.incarnation {
-            *self = AntiReplayWindow { incarnation, highest: sequence, seen: 1 };
+            *self = AntiReplayWindow { incarnation, highest: sequence, seen: [1, 0] };
             return true;
         }
         if incarnation < self.incarnation {
@@ -126,16 +127,24 @@ impl AntiReplayWindow {
         }
         if sequence > self.highest {
             let by = sequence - self.highest;
-            self.seen = if by < 128 { self.seen << by | 1 } else { 1 };
+            self.set_seen(if by < 128 { self.seen() << by | 1 } else { 1 });
             self.highest = sequence;
             return true;
         }
         let back = self.highest - sequence;
-        if back >= 128 || self.seen >> back & 1 == 1 {
+        if back >= 128 || self.seen() >> back & 1 == 1 {
             return false;
         }
-        self.seen |= 1 << back;
+        self.set_seen(self.seen() | 1 << back);
         true
+    }
+
+    fn seen(&self) -> u128 {
+        u128::from(self.seen[1]) << 64 | u128::from(self.seen[0])
+    }
+
+    fn set_seen(&mut self, seen: u128) {
+        self.seen = [seen as u64, (seen >> 64) as u64];
     }
 }
 

@@ -86,6 +86,42 @@ fn everybody_meets_everybody_in_any_number_of_layers() {
 }
 
 #[test]
+fn who_has_got_in_stops_asking() {
+    let without = |id| Config { directory: false, ..config(id, &[3, 3]) };
+    let node = |id| Some(Node::new(without(id), 0).expect("usable"));
+    let mut net = Net { nodes: (0..27).map(node).collect(), now: 0 };
+    net.nodes.iter_mut().flatten().for_each(|node| node.join(address(0)));
+    // Answers to requests for the time would end it too, if there is one in time.
+    net.nodes.iter_mut().flatten().for_each(|node| node.config.probe_every = 0);
+    net.run(2 * SECOND);
+    assert!(net.nodes.iter().flatten().all(|node| node.joining.is_empty()));
+}
+
+#[test]
+fn others_than_the_group_get_few_answers() {
+    let mut net = Net::new(20, &[5]);
+    let answers = |net: &mut Net, askers: std::ops::Range<usize>| {
+        net.run(300 * MILLISECOND);
+        let now = net.now;
+        let asked = net.node(0);
+        asked.poll(now);
+        asked.answers = 0;
+        let contact = message::Contact { id: NodeId(0), address: address(0), incarnation: asked.config.incarnation };
+        for asker in askers {
+            let node = net.node(asker);
+            node.config.probe_every = 1;
+            node.outgoing = vec![outgoing::Outgoing::Gossip(contact)];
+            for packet in node.poll(now).into_iter().filter(|packet| packet.to == address(0)) {
+                net.deliver(asker as u32, &packet);
+            }
+        }
+        net.node(0).outgoing.iter().filter(|what| matches!(what, outgoing::Outgoing::Answer(..))).count()
+    };
+    assert!(answers(&mut net, 1..5) >= 4, "the group");
+    assert_eq!(answers(&mut net, 5..20), 1, "others");
+}
+
+#[test]
 fn a_dead_node_is_named_by_all_and_welcomed_back() {
     for (count, sizes) in SHAPES {
         let mut net = Net::new(count, sizes);
