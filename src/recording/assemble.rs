@@ -148,10 +148,9 @@ impl Plan {
             }
         };
         let mut written = WrittenProcess { offsets: self.offsets(rank), ..WrittenProcess::default() };
-        let clock = self.process_clock(rank);
-        if let (Some(files), Some(clock)) = (self.processes.get(&rank), clock) {
-            // Readings of one thread do not decrease.
-            let mut clocks = vec![clock; ids.len()];
+        // Readings of one thread do not decrease.
+        let clocks: Option<Vec<_>> = self.threads(rank).into_iter().map(|thread| self.clock_of(rank, thread)).collect();
+        if let (Some(files), Some(mut clocks)) = (self.processes.get(&rank), clocks) {
             let list: Vec<&RawFile> = files.iter().collect();
             let mut merge = Merge::new(&list, shared.functions);
             let (span, largest) = (&mut written.span, &mut written.largest);
@@ -269,7 +268,8 @@ mod tests {
     #[test]
     fn of_nothing_comes_nothing() {
         let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let settings = RecordingSettings { clock: None, seed: 1, per_process: false, command: String::new() };
+        let settings =
+            RecordingSettings { clock: None, seed: 1, per_process: false, per_thread: false, command: String::new() };
         let made = assemble(
             directory.path(),
             target.path(),

@@ -200,7 +200,7 @@ pub mod openmp {
     pub const ACQUIRED: u64 = 6;
     /// It has it no more: `u` which. Others may have had it before this was recorded.
     pub const RELEASED: u64 = 7;
-    /// The thread has made a task: `u` its number.
+    /// The thread has made a task: `u` its number, place.
     pub const TASK_CREATE: u64 = 8;
     /// It goes on with a task: `u` its number, 0 for that of the thread.
     pub const TASK_SWITCH: u64 = 9;
@@ -235,9 +235,11 @@ pub mod openmp {
         pub const TASKWAIT: u64 = 11;
         /// A group of tasks ends.
         pub const TASKGROUP: u64 = 12;
+        /// A task, from when it begins until it is complete. It has no records of its own.
+        pub const TASK: u64 = 13;
 
         /// What the regions are called.
-        pub const NAMES: [&str; 13] = [
+        pub const NAMES: [&str; 14] = [
             "!$omp parallel",
             "!$omp implicit barrier",
             "!$omp barrier",
@@ -251,6 +253,7 @@ pub mod openmp {
             "omp_set_lock",
             "!$omp taskwait",
             "!$omp taskgroup",
+            "!$omp task",
         ];
     }
 }

@@ -71,6 +71,9 @@ impl OpenMpSurvey {
             OpenMp::Begin(kind, place) => {
                 self.sites.insert((kind, place));
             }
+            OpenMp::TaskCreate(_, place) => {
+                self.sites.insert((kind::TASK, place));
+            }
             _ => {}
         }
     }
@@ -148,12 +151,20 @@ struct Lock {
     owner: Option<usize>,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct OpenTask {
+    task: ThreadTask,
+    place: u64,
+    /// When it has begun: the thread, and in how many regions that was.
+    begun: Option<(usize, usize)>,
+}
+
 /// What the threads of a process are doing, while its records are read.
 #[derive(Debug, Default)]
 pub struct OpenMpState {
     threads: Vec<ThreadSteps>,
     locks: HashMap<u64, Lock>,
-    tasks: HashMap<u64, ThreadTask>,
+    tasks: HashMap<u64, OpenTask>,
     /// How many tasks each thread of each team has made.
     made: HashMap<(CommId, u32), u32>,
 }
@@ -278,7 +289,7 @@ impl ProcessEvents<'_, '_> {
                 Some(held) if held.owner == Some(thread) => self.released(time, lock),
                 _ => Ok(()),
             },
-            OpenMp::TaskCreate(_) | OpenMp::TaskSwitch(_) | OpenMp::TaskComplete(_) => self.task(thread, time, step),
+            OpenMp::TaskCreate(..) | OpenMp::TaskSwitch(_) | OpenMp::TaskComplete(_) => self.task(thread, time, step),
         }
     }
 
@@ -322,30 +333,41 @@ impl ProcessEvents<'_, '_> {
     fn task(&mut self, thread: usize, time: u64, step: OpenMp) -> Result<()> {
         let open = self.openmp.threads.get(thread).and_then(|here| here.teams.last());
         let own = open.and_then(|open| Some((open.team?, open.index)));
-        let event = match step {
-            OpenMp::TaskCreate(number) => {
+        match step {
+            OpenMp::TaskCreate(number, place) => {
                 let Some((team, creator)) = own else { return Ok(()) };
                 let made = self.openmp.made.entry((team, creator)).or_insert(0);
                 *made += 1;
                 let task = ThreadTask { team, creator, generation: *made };
-                self.openmp.tasks.insert(number, task);
-                ThreadEvent::TaskCreate(task)
+                self.openmp.tasks.insert(number, OpenTask { task, place, begun: None });
+                self.step(thread, time, ThreadEvent::TaskCreate(task))
             }
             OpenMp::TaskSwitch(0) => {
                 let Some((team, creator)) = own else { return Ok(()) };
-                ThreadEvent::TaskSwitch(ThreadTask { team, creator, generation: 0 })
+                self.step(thread, time, ThreadEvent::TaskSwitch(ThreadTask { team, creator, generation: 0 }))
             }
-            OpenMp::TaskSwitch(number) => match self.openmp.tasks.get(&number) {
-                Some(&task) => ThreadEvent::TaskSwitch(task),
-                None => return Ok(()),
-            },
-            OpenMp::TaskComplete(number) => match self.openmp.tasks.remove(&number) {
-                Some(task) => ThreadEvent::TaskComplete(task),
-                None => return Ok(()),
-            },
-            _ => return Ok(()),
-        };
-        self.step(thread, time, event)
+            OpenMp::TaskSwitch(number) => {
+                let depth = self.depth(thread);
+                let Some(open) = self.openmp.tasks.get_mut(&number) else { return Ok(()) };
+                let (task, place) = (open.task, open.place);
+                let begins = open.begun.is_none();
+                open.begun.get_or_insert((thread, depth));
+                self.step(thread, time, ThreadEvent::TaskSwitch(task))?;
+                match self.shared.own.openmp(self.header.rank, kind::TASK, place) {
+                    Some(id) if begins => self.enter_region(thread, time, id),
+                    _ => Ok(()),
+                }
+            }
+            OpenMp::TaskComplete(number) => {
+                let Some(open) = self.openmp.tasks.remove(&number) else { return Ok(()) };
+                // One that ends on another thread than it began on: its region ends with the one around it.
+                if let Some((_, depth)) = open.begun.filter(|&(begun, _)| begun == thread) {
+                    self.back_to(thread, time, depth)?;
+                }
+                self.step(thread, time, ThreadEvent::TaskComplete(open.task))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

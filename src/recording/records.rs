@@ -134,8 +134,8 @@ pub enum OpenMp {
     Acquired(u64),
     /// It has it no more.
     Released(u64),
-    /// It has made a task.
-    TaskCreate(u64),
+    /// It has made a task, at a place.
+    TaskCreate(u64, u64),
     /// It goes on with one, 0 for its own.
     TaskSwitch(u64),
     /// It has completed one.
@@ -463,7 +463,7 @@ impl RawRecords<'_> {
             openmp::END => OpenMp::End(kind(self.unsigned()?)?),
             openmp::ACQUIRED => OpenMp::Acquired(self.unsigned()?),
             openmp::RELEASED => OpenMp::Released(self.unsigned()?),
-            openmp::TASK_CREATE => OpenMp::TaskCreate(number(self.unsigned()?)?),
+            openmp::TASK_CREATE => OpenMp::TaskCreate(number(self.unsigned()?)?, self.place()?),
             openmp::TASK_SWITCH => OpenMp::TaskSwitch(self.unsigned()?),
             openmp::TASK_COMPLETE => OpenMp::TaskComplete(self.unsigned()?),
             _ => return None,

@@ -37,6 +37,7 @@ fn openmp_role(name: &str, barrier: bool) -> u8 {
         "single" => 9,
         "master" => 11,
         "critical" => 12,
+        "task" => 20,
         "taskwait" | "taskgroup" => 22,
         // Code.
         _ => 4,

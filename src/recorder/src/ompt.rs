@@ -323,7 +323,7 @@ unsafe extern "C" fn task_create(
     new: *mut Data,
     flags: c_int,
     _dependences: c_int,
-    _after: *const c_void,
+    after: *const c_void,
 ) {
     /// `ompt_task_explicit`.
     const TASK: c_int = 4;
@@ -334,7 +334,10 @@ unsafe extern "C" fn task_create(
     // SAFETY: of the runtime.
     unsafe { give(new, if number == 0 { 0 } else { number << 1 | EXPLICIT }) };
     if number != 0 {
-        step(clock::before(), openmp::TASK_CREATE, |stream| stream.unsigned(number));
+        step(clock::before(), openmp::TASK_CREATE, |stream| {
+            stream.unsigned(number);
+            place(stream, after);
+        });
     }
 }
 
