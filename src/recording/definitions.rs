@@ -166,7 +166,7 @@ impl Plan {
                 regions are not recorded"
             ));
         }
-        let incomplete: u64 = self.surveys.values().map(|survey| survey.openmp.incomplete).sum();
+        let incomplete: usize = self.surveys.values().map(|survey| survey.openmp.incomplete.len()).sum();
         if incomplete > 0 {
             list.push(format!(
                 "{incomplete} parallel regions were recorded in part only: their threads have no fork and join"

@@ -11,7 +11,7 @@ use super::events::ProcessEvents;
 use super::format::openmp::kind;
 use super::records::OpenMp;
 use clc_trace::{CommId, Event, Result, ThreadEvent, ThreadLock, ThreadTask};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// OTF2 `Paradigm` OpenMP.
 const PARADIGM: u8 = 3;
@@ -27,8 +27,8 @@ pub struct OpenMpSurvey {
     pub teams: Vec<Vec<usize>>,
     /// The team of each parallel region of which everything is there, by its number.
     pub team_of: HashMap<u64, u32>,
-    /// Parallel regions of which something is missing.
-    pub incomplete: u64,
+    /// Parallel regions of which something is missing, by their numbers.
+    pub incomplete: HashSet<u64>,
     numbers: HashMap<Vec<usize>, u32>,
     begun: HashMap<u64, BegunRegion>,
 }
@@ -52,9 +52,12 @@ impl OpenMpSurvey {
             }
             OpenMp::TeamBegin { region, threads, index } => {
                 self.threads.insert(thread);
-                if let Some(begun) = self.begun.get_mut(&region) {
-                    begun.size = threads;
-                    begun.members.push((index, thread));
+                match self.begun.get_mut(&region) {
+                    Some(begun) => {
+                        begun.size = threads;
+                        begun.members.push((index, thread));
+                    }
+                    None => drop(self.incomplete.insert(region)),
                 }
             }
             OpenMp::Join(region) => match self.begun.remove(&region).and_then(BegunRegion::team) {
@@ -66,7 +69,7 @@ impl OpenMpSurvey {
                     });
                     self.team_of.insert(region, number);
                 }
-                None => self.incomplete += 1,
+                None => drop(self.incomplete.insert(region)),
             },
             OpenMp::Begin(kind, place) => {
                 self.sites.insert((kind, place));
@@ -80,8 +83,7 @@ impl OpenMpSurvey {
 
     /// Nothing more follows.
     pub fn end(&mut self) {
-        self.incomplete += self.begun.len() as u64;
-        self.begun = HashMap::new();
+        self.incomplete.extend(std::mem::take(&mut self.begun).into_keys());
         self.numbers = HashMap::new();
     }
 }
@@ -406,7 +408,7 @@ mod tests {
         ]);
         assert_eq!(found.teams, [[0, 1], [1, 0]]);
         assert_eq!([1, 2, 3].map(|region| found.team_of[&region]), [0, 1, 0]);
-        assert_eq!((found.incomplete, found.threads.len()), (0, 2));
+        assert_eq!((found.incomplete.len(), found.threads.len()), (0, 2));
         assert_eq!(found.sites, BTreeSet::from([(kind::PARALLEL, 7)]));
     }
 
@@ -427,6 +429,6 @@ mod tests {
             (0, begin(4, 1, 0)),
         ]);
         assert!(found.teams.is_empty() && found.team_of.is_empty());
-        assert_eq!(found.incomplete, 4);
+        assert_eq!(found.incomplete.len(), 4);
     }
 }
