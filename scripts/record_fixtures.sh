@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records the traces of tests/data again and writes tests/data/README.md, which says how each was made.
-# Needs EZTrace, Open MPI, MPICH, otf2-print, python3-otf2 (scripts/setup.sh), the program as CLC_REPLAY or target/release/clc-replay, and a kernel that
+# Needs EZTrace, Open MPI, MPICH, clang with OpenMP, otf2-print, python3-otf2 (scripts/setup.sh), the program as CLC_REPLAY or target/release/clc-replay, and a kernel that
 # allows scripts/nodes. Names of folders as arguments: only those. Times differ from run to run, and with them
 # the numbers of violations; the communication does not.
 set -euo pipefail
@@ -19,6 +19,7 @@ fixtures=(
     "tracer-collectives-7|tracer|collectives|7|1 200"
     "recorded-stencil-4|nodes|stencil|4|200 60"
     "recorded-halo-4|record|halo|4|40 600"
+    "recorded-hybrid-3|hybrid|hybrid|3|15 60 4"
 )
 program=${CLC_REPLAY:-target/release/clc-replay}
 # Clocks of the recordings by clc-replay itself, which keep the truth.
@@ -33,6 +34,9 @@ own() {
     if [ "$how" = nodes ]; then
         mpicc.openmpi -O1 -w "tests/apps/$name.c" -o "$app/$name" -lm
         command=(scripts/nodes 2 --slots 2 -- "${command[@]}" --clock-per-node --offsets every=100ms -- mpirun.openmpi)
+    elif [ "$how" = hybrid ]; then
+        OMPI_CC=clang mpicc.openmpi -O1 -g -w -fopenmp "tests/apps/$name.c" -o "$app/$name"
+        command+=(--clock-per-thread -- mpirun.openmpi --oversubscribe --bind-to none)
     else
         mpicc.mpich -O1 -w "tests/apps/$name.c" -o "$app/$name" -lm
         command+=(-- mpiexec.mpich)
@@ -59,7 +63,7 @@ for fixture in "${fixtures[@]}"; do
     rm -rf "${data:?}/$folder"
     read -ra words <<<"$arguments"
     case $recorder in
-        nodes | record)
+        nodes | record | hybrid)
             anchor=$(own "$recorder" "$name" "$processes" "$data/$folder" "${words[@]}")
             how="\`own $recorder $name $processes OUTDIR $arguments\` of \`record_fixtures.sh\`"
             ;;
@@ -102,6 +106,7 @@ Made with Open MPI $(version openmpi-bin), EZTrace $(version eztrace), otf2-tool
   stays when they are applied.
 - \`recorded-*\`: \`clc-replay record --clock '$wrong'\`, with the true times in \`truth\`: the stencil by Open MPI on two
   emulated nodes (\`scripts/nodes\`), with a clock for each node and offsets measured every 100 ms; the halo exchange by MPICH on one node, with a clock for
-  each process and offsets measured at start and end.
+  each process and offsets measured at start and end; the hybrid one by Open MPI on one node, with a clock for each of the four threads of LLVM's OpenMP in each process
+  (\`--clock-per-thread\`), of which those of a process have its offsets.
 END
 du -sh --apparent-size "$data" | sed 's/\t.*/ in all/'

@@ -33,6 +33,9 @@ has_libclang() {
     compgen -G '/usr/lib/llvm*/lib/libclang*.so*' >/dev/null || compgen -G '/usr/lib64/libclang*.so*' >/dev/null
 }
 
+# A compiler without the library cannot link.
+has_openmp() { echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null >/dev/null 2>&1; }
+
 has_otf2_bindings() { /usr/bin/python3 -c 'import otf2' >/dev/null 2>&1; }
 
 rust_version() { # the installed version, empty if none
@@ -63,6 +66,7 @@ needs=(
     "has otf2-print|otf2-tools|otf2|otf2|the demonstration and the tests"
     "has_any chromium chromium-browser google-chrome|chromium|chromium|-|the tests of the report's page"
     "has gfortran|gfortran|gcc-gfortran|gcc|the tests of recording Fortran programs"
+    "has_openmp|libomp-dev|libomp-devel|llvm-openmp|the tests of recording OpenMP programs"
     "has_otf2_bindings|python3-otf2|python3-otf2|otf2+python|the tests"
 )
 # Installed as well, but building and running work without them.

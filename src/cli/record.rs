@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 pub(super) const ABOUT: &str = "\
 Runs an MPI application and records what it does: an OTF2 archive with every call of MPI, its messages and collective operations, and \
-measured clock offsets. The application need not be compiled or linked anew; it has to be linked dynamically to Open MPI, MPICH or a relative of MPICH. \
+measured clock offsets, and what the threads of OpenMP do if its runtime tells it (that of LLVM). The application need not be compiled or linked anew; it has to be linked dynamically to Open MPI, MPICH or a relative of MPICH. \
 Its output and its exit status are its own.";
 
 pub(super) const AFTER: &str = "\
@@ -60,6 +60,12 @@ pub struct RecordOptions {
     /// With --clock: one wrong clock for each node instead of one for each process
     #[arg(long, requires = "clock", help_heading = "Clocks")]
     pub clock_per_node: bool,
+
+    /// With --clock: one wrong clock for each thread
+    ///
+    /// Clock offsets are measured between processes, so those of the threads of a process are the same: only their synchronisation tells that they have other clocks.
+    #[arg(long, requires = "clock", conflicts_with = "clock_per_node", help_heading = "Clocks")]
+    pub clock_per_thread: bool,
 
     /// What is random about wrong clocks follows from it
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Clocks")]

@@ -39,8 +39,13 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     }
     // Both places are tried before the application runs for hours.
     Output::fresh(&options.output, options.written.force)?;
-    let settings =
-        RecordingSettings { clock: options.clock.clone(), seed: options.seed, per_process, command: words(options) };
+    let settings = RecordingSettings {
+        clock: options.clock.clone(),
+        seed: options.seed,
+        per_process,
+        per_thread: options.clock_per_thread,
+        command: words(options),
+    };
     prepare(&raw, &options.output, &settings)?;
     let monitored = &options.monitored;
     let how = monitored::MonitorSetup { alarm: monitored.alarm.clone(), interface: monitored.interface.clone() };

@@ -83,15 +83,19 @@ pub fn assemble(
     let regions: HashMap<usize, RegionId> =
         used.iter().zip(0..).map(|(&function, id)| (function, RegionId(id))).collect();
     let own = OwnNames::new(directory, &plan.surveys, used.len() as u32);
+    let teams = plan.teams(&catalogue);
     let shared = EventContext {
         functions: &plan.functions,
         catalogue: &catalogue,
         windows: &windows,
         own: &own,
         regions: &regions,
+        teams: &teams,
     };
 
     let mut definitions = plan.definitions(&catalogue, &windows);
+    definitions.communicators.extend(plan.team_definitions(&teams));
+    definitions.thread_barriers = own.barriers.clone();
     definitions.regions = used
         .iter()
         .filter_map(|&function| {
@@ -144,20 +148,24 @@ impl Plan {
             }
         };
         let mut written = WrittenProcess { offsets: self.offsets(rank), ..WrittenProcess::default() };
-        let clock = self.process_clock(rank);
-        if let (Some(files), Some(mut clock)) = (self.processes.get(&rank), clock) {
+        // Readings of one thread do not decrease.
+        let clocks: Option<Vec<_>> = self.threads(rank).into_iter().map(|thread| self.clock_of(rank, thread)).collect();
+        if let (Some(files), Some(mut clocks)) = (self.processes.get(&rank), clocks) {
             let list: Vec<&RawFile> = files.iter().collect();
             let mut merge = Merge::new(&list, shared.functions);
             let (span, largest) = (&mut written.span, &mut written.largest);
             let mut sink = |thread: usize, reading: u64, event: Output| {
-                let (truth, shown) = clock.times(reading);
+                let Some((truth, shown)) = clocks.get_mut(thread).map(|clock| clock.times(reading)) else {
+                    return Ok(());
+                };
                 if let Some(writer) = writers.get_mut(thread) {
                     writer.write(shown.max(0) as u64, event)?;
                 }
                 if let Some(writer) = truths.get_mut(thread) {
                     writer.push(Ticks(truth))?;
                 }
-                *span = Some((span.map_or(shown, |(first, _)| first), shown));
+                let (first, last) = span.unwrap_or((shown, shown));
+                *span = Some((first.min(shown), last.max(shown)));
                 *largest = (*largest).max((shown - truth).abs());
                 Ok(())
             };
@@ -216,6 +224,7 @@ impl Plan {
                 "{without_fields} events (values of metrics, completions of one-sided operations) have no fields in the native format"
             ));
         }
+        warnings.extend(self.openmp_missing());
         warnings.extend(samples::missing(written.iter().filter_map(|process| process.sampled)));
         let incomplete = written.iter().enumerate().skip(1).find(|(rank, process)| {
             process.offsets.len() < 2
@@ -259,7 +268,8 @@ mod tests {
     #[test]
     fn of_nothing_comes_nothing() {
         let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let settings = RecordingSettings { clock: None, seed: 1, per_process: false, command: String::new() };
+        let settings =
+            RecordingSettings { clock: None, seed: 1, per_process: false, per_thread: false, command: String::new() };
         let made = assemble(
             directory.path(),
             target.path(),

@@ -1,13 +1,16 @@
 //! The definitions of the archive of a recording, but for the regions and the times.
 
 use super::communicators::{Catalogue, Members, own, world};
+use super::files::Files;
+use super::format::UNSEEN;
+use super::openmp::ProcessTeams;
 use super::plan::Plan;
 use super::windows::WindowCatalogue;
 use clc_trace::{
-    ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId, LocationId,
-    LocationKind, MpiRank, SystemTreeNode, SystemTreeNodeId, Window,
+    ClockProperties, CommId, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId,
+    LocationId, LocationKind, MpiRank, SystemTreeNode, SystemTreeNodeId, Window,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Ticks per second: nanoseconds.
 pub(super) const RESOLUTION: u64 = 1_000_000_000;
@@ -78,16 +81,20 @@ impl Plan {
             creator: None,
         };
         let location_groups = (0..self.size).zip(&places).map(group).collect();
-        let of_thread = |rank: u32, thread: u32| Location {
+        let of_thread = |rank: u32, (index, thread): (usize, u32)| Location {
             id: location(rank, thread),
-            name: if thread == 0 { "Master thread".into() } else { format!("MPI thread {thread}") },
+            name: match thread {
+                0 => "Master thread".into(),
+                _ if self.is_of_openmp(rank, index) => format!("OMP thread {thread}"),
+                _ => format!("MPI thread {thread}"),
+            },
             kind: LocationKind::CpuThread,
             group: LocationGroupId(rank),
             claimed_events: 0,
         };
         let mut locations = Vec::new();
         for rank in 0..self.size {
-            locations.extend(self.threads(rank).into_iter().map(|thread| of_thread(rank, thread)));
+            locations.extend(self.threads(rank).into_iter().enumerate().map(|thread| of_thread(rank, thread)));
             locations.extend(self.sample_location(rank).map(|id| Location {
                 id,
                 name: "Node metrics".into(),
@@ -113,6 +120,59 @@ impl Plan {
             callsites: Vec::new(),
             stream_references: Vec::new(),
         }
+    }
+
+    /// Whether a thread has been in a team of OpenMP.
+    fn is_of_openmp(&self, rank: u32, index: usize) -> bool {
+        self.surveys.get(&rank).is_some_and(|survey| survey.openmp.threads.contains(&index))
+    }
+
+    /// The teams of all processes, with communicators after those of MPI.
+    pub(super) fn teams(&self, catalogue: &Catalogue) -> BTreeMap<u32, ProcessTeams<'_>> {
+        let after = |communicator: &Communicator| communicator.id.0 + 1;
+        let mut next = self.communicators(catalogue).iter().map(after).max().unwrap_or(0);
+        let with_teams = self.surveys.iter().filter(|(_, survey)| !survey.openmp.teams.is_empty());
+        with_teams
+            .map(|(&rank, survey)| {
+                let first = CommId(next);
+                next += survey.openmp.teams.len() as u32;
+                (rank, ProcessTeams { survey: &survey.openmp, first })
+            })
+            .collect()
+    }
+
+    /// Their definitions.
+    pub(super) fn team_definitions(&self, teams: &BTreeMap<u32, ProcessTeams<'_>>) -> Vec<Communicator> {
+        let mut list = Vec::new();
+        for (rank, of) in teams {
+            list.extend(of.survey.teams.iter().zip(of.first.0..).map(|(team, id)| Communicator {
+                id: CommId(id),
+                name: format!("OpenMP team of {} threads of rank {rank}", team.len()),
+                members: CommMembers::NotMpi,
+                global_ranks: false,
+            }));
+        }
+        list
+    }
+
+    /// Says what of OpenMP is not in the trace.
+    pub(super) fn openmp_missing(&self) -> Vec<String> {
+        let mut list = Vec::new();
+        let unseen = |files: &&Files| files.iter().any(|file| file.header.openmp == UNSEEN);
+        let processes = self.processes.values().filter(unseen).count();
+        if processes > 0 {
+            list.push(format!(
+                "the OpenMP of {processes} processes has no interface for tools (OMPT; that of GCC has none, that of LLVM has): its threads and \
+                regions are not recorded"
+            ));
+        }
+        let incomplete: usize = self.surveys.values().map(|survey| survey.openmp.incomplete.len()).sum();
+        if incomplete > 0 {
+            list.push(format!(
+                "{incomplete} parallel regions were recorded in part only: their threads have no fork and join"
+            ));
+        }
+        list
     }
 
     pub(super) fn communicators(&self, catalogue: &Catalogue) -> Vec<Communicator> {

@@ -10,6 +10,7 @@ use super::extra::{Extra, Output};
 use super::format::{Effect, Form, Function};
 use super::merge::Merge;
 use super::on_window::OnWindow;
+use super::openmp::{OpenMpState, ProcessTeams};
 use super::own::OwnNames;
 use super::raw::RawFileHeader;
 use super::records::{Contribution, Given, Own, RawRecord};
@@ -18,7 +19,7 @@ use super::requests::{RequestedOperation, Requests, Serial};
 use super::survey::makes;
 use super::windows::{ProcessWindows, WindowCatalogue};
 use clc_trace::{Collective, CommId, Event, Message, RegionId, Result};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// What the events of all processes are made with.
@@ -34,6 +35,14 @@ pub struct EventContext<'a> {
     pub own: &'a OwnNames,
     /// The region of each function that occurs.
     pub regions: &'a HashMap<usize, RegionId>,
+    /// Teams of threads, by the rank of the process.
+    pub teams: &'a BTreeMap<u32, ProcessTeams<'a>>,
+}
+
+impl EventContext<'_> {
+    pub(super) fn teams(&self, rank: u32) -> Option<&ProcessTeams<'_>> {
+        self.teams.get(&rank)
+    }
 }
 
 /// A call that has begun, with what its end needs.
@@ -66,7 +75,7 @@ pub struct UnplacedCalls {
 /// The events of one process, while its raw files are read.
 pub(super) struct ProcessEvents<'a, 'b> {
     pub(super) shared: &'a EventContext<'a>,
-    header: &'a RawFileHeader,
+    pub(super) header: &'a RawFileHeader,
     communicators: Communicators,
     requests: Requests,
     pub(super) windows: ProcessWindows,
@@ -76,6 +85,7 @@ pub(super) struct ProcessEvents<'a, 'b> {
     messages: HashMap<u64, Option<CommId>>,
     ids: RequestIds,
     making: Vec<Option<Making>>,
+    pub(super) openmp: OpenMpState,
     open: Vec<Option<OpenCall>>,
     /// How many calls each thread has made, and those that failed.
     calls: Vec<u64>,
@@ -107,6 +117,7 @@ pub fn events<'b>(
         messages: HashMap::new(),
         ids: RequestIds::new(threads),
         making: vec![None; threads],
+        openmp: OpenMpState::new(threads),
         open: (0..threads).map(|_| None).collect(),
         calls: vec![0; threads],
         failed,
@@ -119,6 +130,7 @@ pub fn events<'b>(
         process.record(thread, time, record)
     })?;
     for thread in 0..threads {
+        process.leave_barrier(thread, false)?;
         process.leave_to(thread, last, 0)?;
     }
     Ok(process.unplaced)
@@ -133,7 +145,12 @@ impl ProcessEvents<'_, '_> {
         (self.sink)(thread, time, Output::Extra(extra))
     }
 
-    fn enter_region(&mut self, thread: usize, time: u64, region: RegionId) -> Result<()> {
+    /// In how many regions a thread is.
+    pub(super) fn depth(&self, thread: usize) -> usize {
+        self.regions.get(thread).map_or(0, Vec::len)
+    }
+
+    pub(super) fn enter_region(&mut self, thread: usize, time: u64, region: RegionId) -> Result<()> {
         if let Some(regions) = self.regions.get_mut(thread) {
             regions.push(region);
         }
@@ -141,7 +158,7 @@ impl ProcessEvents<'_, '_> {
     }
 
     /// Leaves regions until so many are left.
-    fn leave_to(&mut self, thread: usize, time: u64, depth: usize) -> Result<()> {
+    pub(super) fn leave_to(&mut self, thread: usize, time: u64, depth: usize) -> Result<()> {
         while let Some(regions) = self.regions.get_mut(thread).filter(|regions| regions.len() > depth) {
             let Some(region) = regions.pop() else { break };
             self.emit(thread, time, &Event::Leave(region))?;
@@ -196,7 +213,12 @@ impl ProcessEvents<'_, '_> {
     }
 
     fn record(&mut self, thread: usize, time: u64, record: RawRecord) -> Result<()> {
+        if let RawRecord::OpenMp(_, step) = record {
+            return self.openmp(thread, time, step);
+        }
+        self.leave_barrier(thread, false)?;
         match record {
+            RawRecord::OpenMp(..) => Ok(()),
             RawRecord::Enter(function, _, given) => self.enter(thread, time, function, given),
             RawRecord::Leave(_, gave) => {
                 let Some(open) = self.open.get_mut(thread).and_then(Option::take) else { return Ok(()) };

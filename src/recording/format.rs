@@ -11,6 +11,7 @@
 //! WINDOW, NAME      a window that it has a part of; the name of either
 //! FUNCTION_*        u time since the last time; a function of the program is entered or left
 //! TEXT, REGION_*    what the program marks itself: regions, markers, metrics
+//! OPENMP            u time since the last time; a step of a thread of OpenMP
 //! CALLS + n         u time since the last time; what the call of function n was given
 //! ```
 //!
@@ -19,7 +20,7 @@
 //! (communicators, requests, windows), modulo 2^64.
 
 /// First bytes of a raw file; the last two are the version.
-pub const MAGIC: [u8; 8] = *b"CLCRAW02";
+pub const MAGIC: [u8; 8] = *b"CLCRAW03";
 /// Where records begin: the size of the header.
 pub const HEADER: usize = 4096;
 
@@ -65,6 +66,8 @@ pub mod field {
     pub const LATEST_ANCHOR: usize = 200;
     /// Another handle as [`EMPTY`], of collective operations; 0 if there is none. Not part of [`CHECK`].
     pub const EMPTY_COLLECTIVE: usize = 208;
+    /// Whether there is OpenMP: 0, [`super::RECORDED`] or [`super::UNSEEN`]. Of the file of the thread that ends the recording, at its end.
+    pub const OPENMP: usize = 216;
     /// Host name, text that ends in zero.
     pub const HOST: usize = 256;
     /// Length of that field.
@@ -129,6 +132,11 @@ pub const FINISHED: u64 = 1;
 /// Recording ended early: there was no room for more.
 pub const STOPPED: u64 = 2;
 
+/// The runtime of OpenMP tells what its threads do.
+pub const RECORDED: u64 = 1;
+/// There is a runtime of OpenMP with several threads, which does not.
+pub const UNSEEN: u64 = 2;
+
 /// Handles are pointers.
 pub const OPEN_MPI: u64 = 1;
 /// Handles are integers.
@@ -169,8 +177,86 @@ pub const METRIC: u64 = 24;
 /// Code of the beginning of a buffer: `u` last time, handles of the last communicator, request and window, last address, number plus 1 of the function
 /// whose call has begun and not ended, and how many requests it was given. What precedes it may be missing.
 pub const SEGMENT: u64 = 25;
+/// Code of a step of a thread of OpenMP: `u` time since the last time, `u` which step ([`openmp`]), and what belongs to it.
+pub const OPENMP: u64 = 26;
 /// Code of function 0.
 pub const CALLS: u64 = 32;
+
+/// Steps of threads of OpenMP. Parallel regions and tasks have numbers from 1, locks their addresses. A place is `z`, the difference of its address to the last one in the file.
+pub mod openmp {
+    /// A parallel region begins: `u` its number, `u` threads that are wanted, place.
+    pub const FORK: u64 = 0;
+    /// It has ended: `u` its number.
+    pub const JOIN: u64 = 1;
+    /// The thread is one of its team: `u` number of the region, `u` threads of the team, `u` which of them this is.
+    pub const TEAM_BEGIN: u64 = 2;
+    /// It is so no more: `u` number of the region. Of threads other than the first it may come at any later time.
+    pub const TEAM_END: u64 = 3;
+    /// A region within it begins: `u` its [`kind`] * 2, plus 1 if a place follows.
+    pub const BEGIN: u64 = 4;
+    /// It ends: `u` its kind.
+    pub const END: u64 = 5;
+    /// The thread has a lock: `u` which.
+    pub const ACQUIRED: u64 = 6;
+    /// It has it no more: `u` which. Others may have had it before this was recorded.
+    pub const RELEASED: u64 = 7;
+    /// The thread has made a task: `u` its number, place.
+    pub const TASK_CREATE: u64 = 8;
+    /// It goes on with a task: `u` its number, 0 for that of the thread.
+    pub const TASK_SWITCH: u64 = 9;
+    /// A task is complete: `u` its number.
+    pub const TASK_COMPLETE: u64 = 10;
+
+    /// Kinds of regions, as indices of their names.
+    pub mod kind {
+        /// The parallel region itself.
+        pub const PARALLEL: u64 = 0;
+        /// At the end of it, and of constructs that share work.
+        pub const IMPLICIT_BARRIER: u64 = 1;
+        /// Of the program's own.
+        pub const BARRIER: u64 = 2;
+        /// A loop whose iterations are shared.
+        pub const FOR: u64 = 3;
+        /// Sections.
+        pub const SECTIONS: u64 = 4;
+        /// At the thread that executes it.
+        pub const SINGLE: u64 = 5;
+        /// Fortran's `workshare`.
+        pub const WORKSHARE: u64 = 6;
+        /// A loop whose iterations become tasks.
+        pub const TASKLOOP: u64 = 7;
+        /// At the thread that executes it.
+        pub const MASTER: u64 = 8;
+        /// Waiting for it included.
+        pub const CRITICAL: u64 = 9;
+        /// Waiting for a lock.
+        pub const SET_LOCK: u64 = 10;
+        /// Waiting for tasks.
+        pub const TASKWAIT: u64 = 11;
+        /// A group of tasks ends.
+        pub const TASKGROUP: u64 = 12;
+        /// A task, from when it begins until it is complete. It has no records of its own.
+        pub const TASK: u64 = 13;
+
+        /// What the regions are called.
+        pub const NAMES: [&str; 14] = [
+            "!$omp parallel",
+            "!$omp implicit barrier",
+            "!$omp barrier",
+            "!$omp for",
+            "!$omp sections",
+            "!$omp single",
+            "!$omp workshare",
+            "!$omp taskloop",
+            "!$omp master",
+            "!$omp critical",
+            "omp_set_lock",
+            "!$omp taskwait",
+            "!$omp taskgroup",
+            "!$omp task",
+        ];
+    }
+}
 
 /// See [`NAME`].
 pub const NAME_OF_COMMUNICATOR: u64 = 0;

@@ -13,6 +13,7 @@
 //! | `plan` | what is known after it of all processes, their nodes and clocks |
 //! | `windows` | which windows of different processes are the same one, and what is going on on them |
 //! | `symbols`, `own` | functions by their addresses; the program's own regions and metrics |
+//! | `openmp` | teams of threads, and what they do |
 //! | `requests`, `request_ids`, `collectives`, `epochs`, `extra`, `events` | second pass: the events of one process |
 //! | `samples`, `noted`, `node_metrics` | what the nodes were doing at agreed times; what their agents noted; either as metrics of the trace |
 //! | `definitions`, `target`, `written`, `assemble` | the trace |
@@ -40,6 +41,7 @@ mod node_metrics;
 mod noted;
 mod offsets;
 mod on_window;
+mod openmp;
 mod own;
 mod plan;
 mod raw;

@@ -226,7 +226,13 @@ impl Plan {
     }
 
     pub(super) fn process_clock(&self, rank: u32) -> Option<ProcessClock> {
-        let number = if self.apart() { rank } else { self.node(rank)? as u32 };
+        self.clock_of(rank, 0)
+    }
+
+    /// The clock of a thread: that of its process, unless threads are to have their own ones.
+    pub(super) fn clock_of(&self, rank: u32, thread: u32) -> Option<ProcessClock> {
+        let own = if self.settings.per_thread { self.size.wrapping_mul(thread) } else { 0 };
+        let number = if self.apart() { rank.wrapping_add(own) } else { self.node(rank)? as u32 };
         let spec = self.clock.as_ref().map(|clock| (clock, self.settings.seed));
         Some(ProcessClock::new(self.counter(rank)?, self.base, spec, number, self.end - self.base))
     }

@@ -42,6 +42,8 @@ pub struct RawFileHeader {
     pub empty: u64,
     /// Another one, of collective operations; 0 if there is none.
     pub empty_collective: u64,
+    /// What is known of OpenMP: 0, [`format::RECORDED`] or [`format::UNSEEN`].
+    pub openmp: u64,
     /// Counter, raw and real time in nanoseconds: at the start, and the latest if there is one.
     pub first: [u64; 3],
     /// See `first`.
@@ -118,6 +120,7 @@ impl RawFile {
             abi: number(field::ABI),
             empty: number(field::EMPTY),
             empty_collective: number(field::EMPTY_COLLECTIVE),
+            openmp: number(field::OPENMP),
             first: anchor(field::FIRST_ANCHOR),
             latest,
             host: text(field::HOST, field::HOST_LENGTH),

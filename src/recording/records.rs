@@ -2,7 +2,8 @@
 
 use super::format::{
     CALLS, COMMUNICATOR, Effect, FAILED, FUNCTION_ENTER, FUNCTION_LEAVE, Function, Gives, HEADER, INTER, LEAVE,
-    LONGEST_TEXT, MARKER, METRIC, NAME, NAME_OF_COMMUNICATOR, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW,
+    LONGEST_TEXT, MARKER, METRIC, NAME, NAME_OF_COMMUNICATOR, OPENMP, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW,
+    openmp,
 };
 use super::raw::RawFile;
 use clc_trace::{Error, MpiRank, Result};
@@ -100,6 +101,47 @@ pub enum Own {
     Metric(Arc<str>, f64),
 }
 
+/// A step of a thread of OpenMP; the fields are described in [`openmp`](super::format::openmp). Places are addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMp {
+    /// A parallel region begins.
+    Fork {
+        /// Its number.
+        region: u64,
+        /// Threads that are wanted.
+        threads: u32,
+        /// Where it is.
+        place: u64,
+    },
+    /// It has ended.
+    Join(u64),
+    /// The thread is one of its team.
+    TeamBegin {
+        /// Its number.
+        region: u64,
+        /// Threads of the team.
+        threads: u64,
+        /// Which of them this is.
+        index: u64,
+    },
+    /// It is so no more.
+    TeamEnd(u64),
+    /// A region of a kind begins, at a place or 0.
+    Begin(u64, u64),
+    /// It ends.
+    End(u64),
+    /// The thread has a lock.
+    Acquired(u64),
+    /// It has it no more.
+    Released(u64),
+    /// It has made a task, at a place.
+    TaskCreate(u64, u64),
+    /// It goes on with one, 0 for its own.
+    TaskSwitch(u64),
+    /// It has completed one.
+    TaskComplete(u64),
+}
+
 /// A communicator that a process has become a member of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewComm {
@@ -134,6 +176,8 @@ pub enum RawRecord {
     WindowName(u64, String),
     /// The program tells something of itself at a time.
     Own(u64, Own),
+    /// A thread of OpenMP does something at a time.
+    OpenMp(u64, OpenMp),
 }
 
 impl RawRecord {
@@ -143,7 +187,8 @@ impl RawRecord {
             RawRecord::Enter(_, time, _)
             | RawRecord::Leave(time, _)
             | RawRecord::Failed(time)
-            | RawRecord::Own(time, _) => Some(*time),
+            | RawRecord::Own(time, _)
+            | RawRecord::OpenMp(time, _) => Some(*time),
             _ => None,
         }
     }
@@ -273,7 +318,7 @@ impl RawRecords<'_> {
             }
             code @ (FUNCTION_ENTER | FUNCTION_LEAVE) => {
                 let time = self.stamp()?;
-                self.address = self.address.wrapping_add(self.signed()? as u64);
+                self.place()?;
                 let function = if code == FUNCTION_ENTER { Own::Function } else { Own::FunctionEnd };
                 Some(RawRecord::Own(time, function(self.address)))
             }
@@ -291,6 +336,7 @@ impl RawRecords<'_> {
                     },
                 ))
             }
+            OPENMP => Some(RawRecord::OpenMp(self.stamp()?, self.openmp()?)),
             code => {
                 let function = usize::try_from(code.checked_sub(CALLS)?).ok()?;
                 let effect = self.functions.get(function)?.effect;
@@ -387,6 +433,41 @@ impl RawRecords<'_> {
         let leader = MpiRank(u32::try_from(self.unsigned()?).unwrap_or(u32::MAX));
         let remote = if inter { Some(self.ranks()?) } else { None };
         Some(NewComm { handle, rank, members, leader, remote })
+    }
+
+    fn place(&mut self) -> Option<u64> {
+        self.address = self.address.wrapping_add(self.signed()? as u64);
+        Some(self.address)
+    }
+
+    fn openmp(&mut self) -> Option<OpenMp> {
+        let kind = |kind: u64| (kind < openmp::kind::NAMES.len() as u64).then_some(kind);
+        let number = |number: u64| (number > 0).then_some(number);
+        Some(match self.unsigned()? {
+            openmp::FORK => OpenMp::Fork {
+                region: number(self.unsigned()?)?,
+                threads: u32::try_from(self.unsigned()?).ok()?,
+                place: self.place()?,
+            },
+            openmp::JOIN => OpenMp::Join(self.unsigned()?),
+            openmp::TEAM_BEGIN => OpenMp::TeamBegin {
+                region: number(self.unsigned()?)?,
+                threads: self.unsigned()?,
+                index: self.unsigned()?,
+            },
+            openmp::TEAM_END => OpenMp::TeamEnd(self.unsigned()?),
+            openmp::BEGIN => {
+                let value = self.unsigned()?;
+                OpenMp::Begin(kind(value >> 1)?, if value & 1 != 0 { self.place()? } else { 0 })
+            }
+            openmp::END => OpenMp::End(kind(self.unsigned()?)?),
+            openmp::ACQUIRED => OpenMp::Acquired(self.unsigned()?),
+            openmp::RELEASED => OpenMp::Released(self.unsigned()?),
+            openmp::TASK_CREATE => OpenMp::TaskCreate(number(self.unsigned()?)?, self.place()?),
+            openmp::TASK_SWITCH => OpenMp::TaskSwitch(self.unsigned()?),
+            openmp::TASK_COMPLETE => OpenMp::TaskComplete(self.unsigned()?),
+            _ => return None,
+        })
     }
 
     fn given(&mut self, effect: Effect) -> Option<Given> {

@@ -16,6 +16,9 @@ pub struct RecordingSettings {
     pub seed: u64,
     /// Every process has a clock of its own, not every node.
     pub per_process: bool,
+    /// And every thread.
+    #[serde(default)]
+    pub per_thread: bool,
     /// The command that was started.
     pub command: String,
 }
@@ -66,6 +69,7 @@ mod tests {
             clock: Some("walk".into()),
             seed: 7,
             per_process: true,
+            per_thread: true,
             command: "mpirun -n 2 a".into(),
         };
         settings.write(directory.path()).unwrap();

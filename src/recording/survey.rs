@@ -3,6 +3,7 @@
 use super::communicators::{Communicators, Identity, Making, Members};
 use super::format::{Effect, FINISHED, Function, STOPPED};
 use super::merge::Merge;
+use super::openmp::OpenMpSurvey;
 use super::raw::RawFile;
 use super::records::{Given, Own, RawRecord};
 use super::windows::{ProcessWindows, WindowKey};
@@ -31,6 +32,8 @@ pub struct ProcessSurvey {
     pub functions: BTreeMap<usize, u64>,
     /// The calls that failed: index of the thread, and which of its calls it was, counted from 1.
     pub failed: BTreeSet<(usize, u64)>,
+    /// What its threads did by OpenMP.
+    pub openmp: OpenMpSurvey,
     /// Readings of its counter at its first and last event.
     pub span: Option<(u64, u64)>,
     /// How it ended, if not as it should have.
@@ -126,6 +129,7 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Pro
                 Own::Region(name) | Own::RegionEnd(name) | Own::Marker(name) => survey.own_regions.extend([name]),
                 Own::Metric(name, _) => survey.metrics.extend([name]),
             },
+            RawRecord::OpenMp(_, step) => survey.openmp.add(thread, &step),
             RawRecord::Failed(_) => {
                 *open = None;
                 survey.failed.insert((thread, *calls));
@@ -138,6 +142,7 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Pro
         }
         Ok(())
     })?;
+    survey.openmp.end();
     survey.damage = std::mem::take(&mut merge.damage);
     let within = open.iter().flatten().next().and_then(|open| functions.get(open.function));
     let within = within.map_or_else(|| "outside of MPI".to_owned(), |function| format!("in MPI_{}", function.name));

@@ -57,6 +57,19 @@ fn is_fixed(path: &str) -> bool {
 
 /// Names of functions. One without a symbol is called by its file and address.
 pub fn names(places: &BTreeSet<Place>) -> HashMap<Place, String> {
+    named(places, FileSymbols::name)
+}
+
+/// Places in the source, file:line; without debug information the names of the functions that they are in.
+pub fn source_names(places: &BTreeSet<Place>) -> HashMap<Place, String> {
+    named(places, |symbols, address| {
+        let source = symbols.functions(address).into_iter().next().and_then(|function| function.source);
+        let short = source.and_then(|source| source.rsplit('/').next().map(str::to_owned));
+        short.or_else(|| symbols.name(address))
+    })
+}
+
+fn named(places: &BTreeSet<Place>, name_of: impl Fn(&FileSymbols, u64) -> Option<String>) -> HashMap<Place, String> {
     let mut found = HashMap::new();
     let mut file: Option<(&str, Option<FileSymbols>)> = None;
     for place in places {
@@ -65,7 +78,8 @@ pub fn names(places: &BTreeSet<Place>) -> HashMap<Place, String> {
         if file.as_ref().is_none_or(|(known, _)| *known != path) {
             file = Some((path, FileSymbols::open(path)));
         }
-        let name = file.as_ref().and_then(|(_, symbols)| symbols.as_ref()).and_then(|symbols| symbols.name(address));
+        let name =
+            file.as_ref().and_then(|(_, symbols)| symbols.as_ref()).and_then(|symbols| name_of(symbols, address));
         let file = path.rsplit('/').next().unwrap_or(path);
         found.insert(place.clone(), name.unwrap_or_else(|| format!("{file}+{address:#x}")));
     }

@@ -16,7 +16,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const US: i64 = 1_000;
-const RULES: Rules = Rules { same_node: 0, other_node: 0, vector_all_to_all: false, fences: Fences::All };
+const RULES: Rules =
+    Rules { same_node: 0, other_node: 0, vector_all_to_all: false, fences: Fences::All, handles: false };
 
 type Timed = (i64, Event);
 
@@ -421,6 +422,7 @@ proptest! {
             form: CorrectionForm::Common,
             median: false,
             fences: rules.fences,
+            handles: false,
         };
         prop_assert_eq!(compare(&trace, choice, &[1, 2, trace.processes.len()]), Ok(true));
     }

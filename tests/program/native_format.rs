@@ -8,9 +8,7 @@ use clc_archive::native::NativeTrace;
 use clc_archive::truth::{self, TruthReader};
 use clc_archive::{Archive, ScanSummary};
 use clc_otf2::Otf2Archive;
-use clc_trace::{
-    ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, MpiRank, Root, ThreadEvent,
-};
+use clc_trace::{ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, MpiRank, Root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -120,13 +118,11 @@ fn printed(event: &Event) -> Option<String> {
         Event::MpiCollectiveBegin => "22".into(),
         Event::MpiCollectiveEnd(c) => format!("23 {}", collective(c)),
         Event::RmaCollectiveBegin => "37".into(),
-        Event::Thread(thread) => match thread {
-            ThreadEvent::Create(start)
-            | ThreadEvent::Begin(start)
-            | ThreadEvent::Wait(start)
-            | ThreadEvent::End(start) => format!("{} {} {}", thread.kind(), start.contingent, start.sequence),
-            other => unreachable!("no fixture has {other:?}"),
-        },
+        Event::Thread(thread) => {
+            let (fields, count) = thread.fields();
+            let fields: Vec<String> = fields[..count].iter().map(u64::to_string).collect();
+            format!("{} {}", thread.kind(), fields.join(" "))
+        }
         Event::Parameter(p) => format!("34 {} {}", p.parameter, p.value),
         other @ (Event::RmaCollectiveEnd(_)
         | Event::RmaOpCompleteBlocking(..)
@@ -172,6 +168,7 @@ fn an_independent_reader_finds_what_is_in_the_otf2_archive() {
             expected.push(format!("communicator {} {global} {members} {}", communicator.id, communicator.name));
         }
         expected.extend(definitions.regions.iter().map(|region| format!("region {} {}", region.id, region.name)));
+        expected.extend(definitions.thread_barriers.iter().map(|region| format!("thread_barrier {region}")));
         let mut locations: Vec<_> = definitions.locations.iter().map(|location| location.id).collect();
         locations.sort();
         let mut others = 0;

@@ -13,7 +13,8 @@ use proptest::prelude::*;
 
 const HALF: i64 = ONE / 2;
 const WORLD: CommId = CommId(5);
-const RULES: Rules = Rules { same_node: 10, other_node: 100, vector_all_to_all: false, fences: Fences::Auto };
+const RULES: Rules =
+    Rules { same_node: 10, other_node: 100, vector_all_to_all: false, fences: Fences::Auto, handles: false };
 
 fn at(process: usize, index: usize) -> EventRef {
     EventRef { process, index }
@@ -336,7 +337,7 @@ fn the_generator_is_deterministic_and_varied() {
     assert_eq!(generate(3), generate(3));
     let mut kinds = std::collections::BTreeMap::new();
     let (mut threads, mut unmatched, mut incomplete, mut straight) = (0, 0, 0, 0);
-    for seed in 0..150 {
+    for seed in 0..200 {
         let generated = generate(seed);
         let found = matching(&generated.trace, &generated.options.rules);
         let times = generated.trace.times();

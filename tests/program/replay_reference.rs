@@ -32,6 +32,7 @@ fn choices() -> impl Strategy<Value = Choice> {
             form: CorrectionForm::Paper,
             median: false,
             fences: Fences::Auto,
+            handles: false,
         },
     )
 }
@@ -91,6 +92,7 @@ fn recorded_traces_agree_with_the_oracle() {
                 form,
                 median: delta == 15,
                 fences: Fences::Auto,
+                handles: delta > 0,
             };
             assert_eq!(compare(&trace, choice, &[1, 2, 3, trace.processes.len()]), Ok(true));
             compared += 1;
@@ -109,9 +111,10 @@ proptest! {
         // As many ranks as processes is the canonical replay, where it is possible.
         let processes = generated.trace.processes.len();
         // A program in which Alltoallv does not synchronise contradicts the claim that it does.
-        // So does one in which some fences do not synchronise.
+        // So does one in which some fences do not synchronise, or making communicators does not.
         let alltoallv = choice.alltoallv && generated.options.rules.vector_all_to_all;
-        let choice = Choice { alltoallv, fences: generated.options.rules.fences, ..choice };
+        let Rules { fences, handles, .. } = generated.options.rules;
+        let choice = Choice { alltoallv, fences, handles, ..choice };
         prop_assert_eq!(compare(&generated.trace, choice, &[1, 2, 3, processes]), Ok(true));
     }
 
@@ -127,8 +130,8 @@ proptest! {
         }
         let processes = generated.trace.processes.len();
         let alltoallv = choice.alltoallv && generated.options.rules.vector_all_to_all;
-        let fences = generated.options.rules.fences;
-        let choice = Choice { alltoallv, fences, form: CorrectionForm::Common, median, ..choice };
+        let Rules { fences, handles, .. } = generated.options.rules;
+        let choice = Choice { alltoallv, fences, handles, form: CorrectionForm::Common, median, ..choice };
         prop_assert_eq!(compare(&generated.trace, choice, &[1, 2, 3, processes]), Ok(true));
     }
 
@@ -149,4 +152,17 @@ proptest! {
         prop_assert_eq!(violations(&dependencies, &amortised.corrected).total(), 0);
         prop_assert_eq!(properties::check(&dependencies, &oracle, &amortised), Ok(()));
     }
+}
+
+#[test]
+fn random_programs_make_communicators_together() {
+    let all: usize = (0..60)
+        .map(generate)
+        .map(|generated| {
+            let rules = generated.options.rules;
+            let pairs = |handles| matching(&generated.trace, &Rules { handles, ..rules }).dependencies.len();
+            if rules.handles { pairs(true) - pairs(false) } else { 0 }
+        })
+        .sum();
+    assert!(all > 100, "{all} pairs");
 }

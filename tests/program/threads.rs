@@ -30,7 +30,13 @@ fn compare(seed: u64, (decay, slope, delta, latency, form): Choice, ranks: &[usi
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     write(&program.trace, &path);
-    let rules = Rules { same_node: latency, other_node: latency, vector_all_to_all: false, fences: Fences::Auto };
+    let rules = Rules {
+        same_node: latency,
+        other_node: latency,
+        vector_all_to_all: false,
+        fences: Fences::Auto,
+        handles: false,
+    };
     let parameters = Parameters {
         latency: MinimumLatency { same_node: Ticks(latency), other_node: Ticks(latency) },
         decay: Decay::from_units(decay).unwrap(),

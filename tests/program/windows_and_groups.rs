@@ -212,6 +212,7 @@ fn these_traces_agree_with_the_oracle() {
             form,
             median: false,
             fences: choice,
+            handles: false,
         };
         let processes = [(fences(0), 0), (fences(2), 500), (fences(1), -70)];
         let mut trace = trace(&processes);

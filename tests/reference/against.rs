@@ -92,7 +92,7 @@ fn run(
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: rules.vector_all_to_all,
-        handles: false,
+        handles: rules.handles,
         fences: rules.fences,
         separation: parameters.minimum_separation,
     };
@@ -190,6 +190,8 @@ pub struct Choice {
     pub median: bool,
     /// Which fences synchronise.
     pub fences: Fences,
+    /// Whether making communicators does.
+    pub handles: bool,
 }
 
 /// Both have to come to the same times on any number of `ranks`, or both find that the trace contradicts itself. Returns whether there were
@@ -203,6 +205,7 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
         other_node: choice.other_node,
         vector_all_to_all: choice.alltoallv,
         fences: choice.fences,
+        handles: choice.handles,
     };
     let parameters = Parameters {
         latency: MinimumLatency { same_node: Ticks(choice.same_node), other_node: Ticks(choice.other_node) },

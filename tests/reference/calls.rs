@@ -4,7 +4,7 @@
 
 use super::model::{REGION_NAMES, Timeline, Trace};
 use clc_trace::{Event, GroupId, RegionId, WindowGroup, WindowId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A call: its name, where it is entered and left, and the events in it.
 struct Call {
@@ -45,6 +45,25 @@ fn calls_of(timeline: &Timeline) -> Vec<Call> {
         }
     }
     calls
+}
+
+/// Ends of collective operations that are inside of a call by which all members of a communicator make others, on the location of that call.
+pub fn made_by_all(timeline: &Timeline) -> BTreeSet<usize> {
+    let makes =
+        |region: RegionId| matches!(REGION_NAMES.get(region.0 as usize), Some(&("MPI_Comm_split" | "pmpi_comm_dup_")));
+    let mut made = BTreeSet::new();
+    for (index, entry) in timeline.iter().enumerate() {
+        let before = timeline[..index].iter().filter(|other| other.location == entry.location);
+        let inside = before.fold(0, |depth, other| match other.event {
+            Event::Enter(region) if makes(region) => depth + 1,
+            Event::Leave(region) if makes(region) => depth - 1,
+            _ => depth,
+        });
+        if inside > 0 && matches!(entry.event, Event::MpiCollectiveEnd(_)) {
+            made.insert(index);
+        }
+    }
+    made
 }
 
 /// Where the synchronous sends of a process end, by the send.

@@ -10,7 +10,7 @@ use super::model::{EventRef, Timeline, Trace};
 use super::windows;
 use clc_engine::matching::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Event, Message, MpiRank, Root};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a constraint comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub enum Kind {
     /// Reduce, Gather, Gatherv.
     AllToOne,
     /// Allreduce, Allgather, Allgatherv, Alltoall, Reduce_scatter, Reduce_scatter_block, Barrier; Alltoallv and
-    /// Alltoallw on demand.
+    /// Alltoallw, and making communicators together, on demand.
     AllToAll,
     /// Scan, Exscan.
     Prefix,
@@ -51,6 +51,8 @@ pub struct Rules {
     pub vector_all_to_all: bool,
     /// Which fences are barriers.
     pub fences: Fences,
+    /// Whether all members of a communicator wait for each other in a call by which they make another one of it.
+    pub handles: bool,
 }
 
 /// All that is known about the communication of a trace.
@@ -282,6 +284,12 @@ fn messages_of(timeline: &Timeline) -> (Vec<(usize, Message)>, Vec<Receive>) {
 /// Blocking calls nest on a location at most (an end belongs to the last open begin of its location); non-blocking
 /// ones are paired by request. A call without end, or an end without begin, takes part in nothing.
 pub fn calls_of(timeline: &Timeline) -> Vec<Call> {
+    calls_with(timeline, false)
+}
+
+/// The same; with `handles`, those that make communicators by all members of another one are operations of their own.
+fn calls_with(timeline: &Timeline, handles: bool) -> Vec<Call> {
+    let made = if handles { calls::made_by_all(timeline) } else { BTreeSet::new() };
     let mut calls = Vec::new();
     let mut begun: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut requested: BTreeMap<u64, usize> = BTreeMap::new();
@@ -295,7 +303,10 @@ pub fn calls_of(timeline: &Timeline) -> Vec<Call> {
             Event::MpiRequestCancelled(request) => {
                 requested.remove(&request);
             }
-            Event::MpiCollectiveEnd(collective) => {
+            Event::MpiCollectiveEnd(mut collective) => {
+                if collective.op == CollectiveOp::CREATE_HANDLE && made.contains(&index) {
+                    collective.op = CollectiveOp::CREATE_HANDLE_OF_ALL;
+                }
                 calls.extend(call(begun.entry(entry.location).or_default().pop(), collective));
             }
             Event::NonBlockingCollectiveComplete(collective, request) => {
@@ -357,7 +368,7 @@ impl Place {
 
 /// Everywhere that calls of the processes meet.
 fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
-    let calls: Vec<Vec<Call>> = timelines.iter().map(calls_of).collect();
+    let calls: Vec<Vec<Call>> = timelines.iter().map(|timeline| calls_with(timeline, rules.handles)).collect();
     let mut places = Vec::new();
     for communicator in &trace.communicators {
         let (members, first) = match &communicator.members {
@@ -425,8 +436,9 @@ fn constraints(trace: &Trace, rules: &Rules, place: &Place, root: Root, instance
     let members = &place.members[..];
     let ranks = 0..members.len();
     let mu = |from: usize, to: usize| latency(trace, rules, members[from].place(), members[to].place());
-    let sends = |rank: usize| op == CollectiveOp::BARRIER || instance[rank].collective.sent > 0;
-    let receives = |rank: usize| op == CollectiveOp::BARRIER || instance[rank].collective.received > 0;
+    let barrier = matches!(op, CollectiveOp::BARRIER | CollectiveOp::CREATE_HANDLE_OF_ALL);
+    let sends = |rank: usize| barrier || instance[rank].collective.sent > 0;
+    let receives = |rank: usize| barrier || instance[rank].collective.received > 0;
     let pair = |kind: Kind, from: usize, to: usize, latency: i64| Dependency {
         kind,
         send: EventRef { process: members[from].place(), index: instance[from].begin },
@@ -499,7 +511,8 @@ fn class(op: CollectiveOp, rules: &Rules) -> Option<Kind> {
         | CollectiveOp::ALLGATHERV
         | CollectiveOp::ALLTOALL
         | CollectiveOp::REDUCE_SCATTER
-        | CollectiveOp::REDUCE_SCATTER_BLOCK => Some(Kind::AllToAll),
+        | CollectiveOp::REDUCE_SCATTER_BLOCK
+        | CollectiveOp::CREATE_HANDLE_OF_ALL => Some(Kind::AllToAll),
         CollectiveOp::ALLTOALLV | CollectiveOp::ALLTOALLW => rules.vector_all_to_all.then_some(Kind::AllToAll),
         CollectiveOp::SCAN | CollectiveOp::EXSCAN => Some(Kind::Prefix),
         _ => None,

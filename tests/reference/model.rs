@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub const REGIONS: u32 = 4;
 
 /// The names of all regions, by their ids.
-pub const REGION_NAMES: [&str; 20] = [
+pub const REGION_NAMES: [&str; 23] = [
     "region 0",
     "region 1",
     "region 2",
@@ -33,6 +33,9 @@ pub const REGION_NAMES: [&str; 20] = [
     "hipMemcpyDtoH",
     "GPU IDLE",
     "a kernel",
+    "MPI_Comm_split",
+    "pmpi_comm_dup_",
+    "MPI_Comm_create_group",
 ];
 
 /// Regions of accelerators.

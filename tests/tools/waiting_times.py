@@ -222,10 +222,10 @@ def main():
 
 
 class Team:
-    """A parallel region of the main thread: when it lasts, and the barriers of each thread in it."""
+    """A parallel region of the main thread that is in no other one: when it lasts, and how many threads it has."""
 
     def __init__(self, fork):
-        self.fork, self.join, self.barriers = fork, None, []
+        self.fork, self.join, self.key = fork, None, None
 
 
 def is_barrier(region):
@@ -236,9 +236,9 @@ def is_barrier(region):
 def of_threads(main_thread, all_threads):
     """Waiting of the threads of one process, as kind, ticks and number of waits."""
     teams, serial, path, now = [], defaultdict(int), [], main_thread[0].time
-    sections = []
+    sections, depth = [], 0
     for event in main_thread:
-        if not teams or teams[-1].join is not None:
+        if depth == 0:
             serial[tuple(path)] += event.time - now
         now = event.time
         if isinstance(event, ev.Enter):
@@ -246,34 +246,47 @@ def of_threads(main_thread, all_threads):
         elif isinstance(event, ev.Leave):
             path.pop()
         elif isinstance(event, ev.ThreadFork):
-            teams.append(Team(event.time))
-            sections.append(serial)
-            serial = defaultdict(int)
+            if depth == 0:
+                teams.append(Team(event.time))
+                sections.append(serial)
+                serial = defaultdict(int)
+            depth += 1
         elif isinstance(event, ev.ThreadJoin):
-            teams[-1].join = event.time
+            depth -= 1
+            if depth == 0:
+                teams[-1].join = event.time
     sections.append(serial)
 
     workers = 0
+    # The k-th time that a thread is in a team belongs to the k-th time of the others: the barriers of each.
+    passes = defaultdict(list)
     for events in all_threads:
-        team, entered = None, None
+        inside, times, forked, regions = [], defaultdict(int), 0, iter(teams)
         workers += events is not main_thread and any(isinstance(event, ev.ThreadTeamBegin) for event in events)
         for event in events:
             if isinstance(event, ev.ThreadTeamBegin):
-                team = next(team for team in teams if team.fork <= event.time <= team.join)
-                team.barriers.append([])
+                key = event.thread_team, times[event.thread_team]
+                times[event.thread_team] += 1
+                inside.append([])
+                passes[key].append(inside[-1])
+                if events is main_thread and forked == 1 and len(inside) == 1:
+                    next(regions).key = key
             elif isinstance(event, ev.ThreadTeamEnd):
-                team = None
-            elif team and isinstance(event, ev.Enter) and is_barrier(event.region):
-                entered = event.time
-            elif team and isinstance(event, ev.Leave) and is_barrier(event.region):
-                team.barriers[-1].append((entered, event.time))
-    for team in teams:
-        for passed in zip(*team.barriers):
+                inside.pop()
+            elif isinstance(event, (ev.ThreadFork, ev.ThreadJoin)):
+                forked += 1 if isinstance(event, ev.ThreadFork) else -1
+            elif inside and isinstance(event, ev.Enter) and is_barrier(event.region):
+                inside[-1].append([event.time, None])
+            elif inside and isinstance(event, ev.Leave) and is_barrier(event.region):
+                inside[-1][-1][1] = event.time
+    for barriers in passes.values():
+        for passed in zip(*barriers):
             last = max(entered for entered, _ in passed)
             for entered, left in passed:
                 if min(last, left) > entered:
                     yield THREADS[0], min(last, left) - entered, 1
-        idle = workers + 1 - len(team.barriers)
+    for team in teams:
+        idle = workers + 1 - len(passes[team.key])
         if idle > 0 and team.join > team.fork:
             yield THREADS[3], idle * (team.join - team.fork), idle
     for section in sections if teams else []:

@@ -20,6 +20,30 @@ const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
 const MACHINE: u8 = 0;
 const SHARED_MEMORY: u8 = 1;
 
+/// What names of regions of OpenMP begin with.
+const PRAGMA: &str = "!$omp ";
+
+/// OTF2 `RegionRole` of a region of OpenMP, by what its name says after [`PRAGMA`].
+fn openmp_role(name: &str, barrier: bool) -> u8 {
+    let construct = name.strip_prefix(PRAGMA).unwrap_or_default();
+    let construct = construct.split_once(" @").map_or(construct, |(construct, _)| construct);
+    match construct {
+        "implicit barrier" if barrier => BARRIERS[1],
+        _ if barrier => BARRIERS[0],
+        "for" | "do" => 3,
+        "parallel" => 5,
+        "sections" => 6,
+        "workshare" => 8,
+        "single" => 9,
+        "master" => 11,
+        "critical" => 12,
+        "task" => 20,
+        "taskwait" | "taskgroup" => 22,
+        // Code.
+        _ => 4,
+    }
+}
+
 impl DefinitionWriter<'_> {
     /// All of them; `events` is the number of events by location.
     pub(crate) fn all(&mut self, definitions: &Definitions, events: &HashMap<LocationId, u64>) -> Result<()> {
@@ -32,7 +56,8 @@ impl DefinitionWriter<'_> {
         })?;
         let empty = self.string("")?;
         self.paradigm(MPI, "MPI")?;
-        if !definitions.thread_barriers.is_empty() {
+        let of_openmp = |name: &str| name.starts_with(PRAGMA);
+        if !definitions.thread_barriers.is_empty() || definitions.regions.iter().any(|region| of_openmp(&region.name)) {
             self.paradigm(OPENMP, "OpenMP")?;
         }
         for node in &definitions.system_tree {
@@ -82,7 +107,7 @@ impl DefinitionWriter<'_> {
             let name = self.string(&region.name)?;
             let barrier = definitions.thread_barriers.binary_search(&region.id).is_ok();
             let (role, paradigm) = match region.name.starts_with("MPI_") {
-                _ if barrier => (BARRIERS[0], OPENMP),
+                _ if of_openmp(&region.name) || barrier => (openmp_role(&region.name, barrier), OPENMP),
                 true => (0, MPI),
                 false => (0, USER),
             };

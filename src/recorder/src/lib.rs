@@ -7,6 +7,8 @@
 //! It is not linked to an MPI library, but finds the one of the program when it is first called (`real`), and which of the two binary
 //! interfaces it has (`abi`).
 //!
+//! What threads of OpenMP do it is told by their runtime (`ompt`).
+//!
 //! It must never harm the program: every failure of its own ends the recording with one line, and the program goes on.
 
 mod abi;
@@ -26,6 +28,7 @@ mod line;
 mod load;
 mod monitor;
 mod offsets;
+mod ompt;
 mod real;
 mod samples;
 mod session;

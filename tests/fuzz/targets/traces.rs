@@ -35,6 +35,7 @@ pub fn target(input: &[u8]) -> Result<(), String> {
         form: CorrectionForm::Common,
         median: false,
         fences: clc_engine::matching::fences::Fences::Auto,
+        handles: false,
     };
     let trace = trace(&mut choices);
     let processes = trace.processes.len();

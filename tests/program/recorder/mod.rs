@@ -2,6 +2,7 @@
 
 mod monitor;
 mod mpi_5;
+mod openmp;
 mod own;
 mod samples;
 mod sizes;
@@ -38,9 +39,12 @@ struct App {
 
 impl App {
     fn build(library: Library, compiler: &str, source: &str, options: &[&str]) -> App {
+        App::build_by(library, &mut Command::new(compiler), source, options)
+    }
+
+    fn build_by(library: Library, command: &mut Command, source: &str, options: &[&str]) -> App {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apps").join(source);
-        let mut command = Command::new(compiler);
         command.args(["-O1", "-w"]).args(options).arg(source).arg("-o").arg(directory.path().join("app"));
         run(command.args(["-lm", "-lpthread"])).expect(0, "a compiled program");
         App { directory, library }

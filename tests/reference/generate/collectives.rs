@@ -2,8 +2,9 @@
 //!
 //! What a member waits for is written here as a flow of data from rank to rank.
 
+use super::super::model::REGION_NAMES;
 use super::program::{Pending, Program, Thread};
-use clc_trace::{Collective, CollectiveOp, CommId, Event, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, Event, RegionId, Root};
 
 /// The tag of messages between the members of a staggered collective.
 const STAGGER: u32 = 7;
@@ -20,6 +21,8 @@ struct Planned {
     flow: Vec<Vec<bool>>,
     /// Whether it has two groups.
     between: bool,
+    /// The region of the call of each member, if it has one of its own.
+    regions: Vec<Option<&'static str>>,
 }
 
 /// How data flows in an operation if nobody's part is empty.
@@ -37,10 +40,10 @@ impl Program<'_> {
     /// All members call, and leave as soon as their data is there.
     pub fn blocking_collective(&mut self) {
         let plan = self.plan_collective();
-        let begins: Vec<i64> = plan.threads.iter().map(|&thread| self.begin(thread)).collect();
-        for (rank, &thread) in plan.threads.iter().enumerate() {
+        let begins: Vec<i64> = (0..plan.members.len()).map(|rank| self.begin(&plan, rank)).collect();
+        for rank in 0..plan.members.len() {
             let ready = self.ready(&plan, rank, |from| begins[from]);
-            self.end(thread, plan.calls[rank], ready);
+            self.end(&plan, rank, ready);
         }
     }
 
@@ -66,14 +69,14 @@ impl Program<'_> {
                 self.send(channel, rank as u32);
                 self.receive(channel, previous as u32);
             }
-            begins[rank] = Some(self.begin(plan.threads[rank]));
+            begins[rank] = Some(self.begin(&plan, rank));
             inside.push(rank);
             let to_come = &order[position + 1..];
             let waits = |&rank: &usize| to_come.iter().any(|&next| plan.flow[next][rank]);
             let (stay, leave): (Vec<usize>, Vec<usize>) = inside.into_iter().partition(waits);
             for &rank in &leave {
                 let ready = self.ready(&plan, rank, |from| begins[from].expect("who sends data has entered"));
-                self.end(plan.threads[rank], plan.calls[rank], ready);
+                self.end(&plan, rank, ready);
                 previous = Some(rank);
             }
             inside = stay;
@@ -99,12 +102,20 @@ impl Program<'_> {
         }
     }
 
-    fn begin(&mut self, thread: Thread) -> i64 {
+    fn begin(&mut self, plan: &Planned, rank: usize) -> i64 {
+        let thread = plan.threads[rank];
+        if let Some(name) = plan.regions[rank] {
+            self.record(thread, 0, Event::Enter(region(name)));
+        }
         self.record(thread, 0, Event::MpiCollectiveBegin)
     }
 
-    fn end(&mut self, thread: Thread, call: Collective, ready: i64) {
-        self.record(thread, ready, Event::MpiCollectiveEnd(call));
+    fn end(&mut self, plan: &Planned, rank: usize, ready: i64) {
+        let thread = plan.threads[rank];
+        self.record(thread, ready, Event::MpiCollectiveEnd(plan.calls[rank]));
+        if let Some(name) = plan.regions[rank] {
+            self.record(thread, 0, Event::Leave(region(name)));
+        }
     }
 
     /// When all data for a rank is there.
@@ -148,6 +159,20 @@ impl Program<'_> {
                 flow[from][to] &= bytes[from].0 > 0 && bytes[to].1 > 0;
             }
         }
+        let mut regions = vec![None; size];
+        if op == CollectiveOp::CREATE_HANDLE && self.rng.percent(80) {
+            let name = self.rng.pick(&["MPI_Comm_split", "pmpi_comm_dup_", "MPI_Comm_create_group"]);
+            regions.fill(Some(name));
+            // By all of them: whoever has made one knows that the others have begun, whatever the numbers of bytes say.
+            let by_all = self.options.rules.handles && name != "MPI_Comm_create_group";
+            for (from, to) in ranks.clone().flat_map(|from| ranks.clone().map(move |to| (from, to))) {
+                flow[from][to] = by_all && !with(from, to);
+            }
+            if self.options.anomalies.truncated && self.rng.percent(10) {
+                // One of them has recorded no region, so the operations differ.
+                regions[root] = None;
+            }
+        }
         let recorded_root = |rank: usize| match has_root(op) {
             false => Root::None,
             true if first == 0 => Root::Rank(root as u32),
@@ -163,12 +188,24 @@ impl Program<'_> {
             received,
         };
         let threads = self.threads(&members, comm);
-        Planned { calls: bytes.iter().enumerate().map(call).collect(), members, threads, flow, between: first > 0 }
+        Planned {
+            calls: bytes.iter().enumerate().map(call).collect(),
+            members,
+            threads,
+            flow,
+            between: first > 0,
+            regions,
+        }
     }
 
     fn threads(&self, members: &[usize], comm: CommId) -> Vec<Thread> {
         members.iter().map(|&process| self.thread(process, comm, None)).collect()
     }
+}
+
+/// The region of this name.
+fn region(name: &str) -> RegionId {
+    RegionId(REGION_NAMES.iter().position(|known| *known == name).expect("a region of this name") as u32)
 }
 
 /// Whether an operation has a root.

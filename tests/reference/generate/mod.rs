@@ -43,8 +43,7 @@ pub struct Options {
     pub locations: usize,
     /// Number of global steps of the program (a batch of messages, a collective, local work).
     pub steps: usize,
-    /// The true minimum latencies (at least 1 tick each), whether Alltoallv and Alltoallw synchronise all with all, and which
-    /// fences do.
+    /// The true minimum latencies (at least 1 tick each), whether Alltoallv and Alltoallw synchronise all with all, which fences do, and whether making communicators does.
     pub rules: Rules,
     /// How bad the clocks of the nodes are.
     pub clocks: ClockErrors,
@@ -89,6 +88,7 @@ impl Options {
                 other_node: same_node * rng.between(1, 20),
                 vector_all_to_all: rng.percent(30),
                 fences: rng.pick(&[Fences::Auto, Fences::Auto, Fences::All, Fences::Operations, Fences::None]),
+                handles: rng.percent(50),
             },
             clocks: ClockErrors::random(rng),
             anomalies,
