@@ -3,7 +3,7 @@
 use super::communicators::{Catalogue, Members, own, world};
 use super::files::Files;
 use super::format::UNSEEN;
-use super::openmp::ProcessTeams;
+use super::openmp_survey::ProcessTeams;
 use super::plan::Plan;
 use super::windows::WindowCatalogue;
 use clc_trace::{

@@ -42,6 +42,8 @@ mod noted;
 mod offsets;
 mod on_window;
 mod openmp;
+mod openmp_state;
+mod openmp_survey;
 mod own;
 mod plan;
 mod raw;

@@ -9,174 +9,12 @@
 
 use super::events::ProcessEvents;
 use super::format::openmp::kind;
+use super::openmp_state::{Lock, OpenFork, OpenTask, OpenTeam, ThreadSteps};
 use super::records::OpenMp;
-use clc_trace::{CommId, Event, Result, ThreadEvent, ThreadLock, ThreadTask};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use clc_trace::{Event, Result, ThreadEvent, ThreadLock, ThreadTask};
 
 /// OTF2 `Paradigm` OpenMP.
 const PARADIGM: u8 = 3;
-
-/// What the first pass finds out about the OpenMP of a process.
-#[derive(Debug, Default)]
-pub struct OpenMpSurvey {
-    /// Indices of threads that have been in a team.
-    pub threads: BTreeSet<usize>,
-    /// Kinds of regions and the places they are at, 0 for none.
-    pub sites: BTreeSet<(u64, u64)>,
-    /// The different teams: indices of their threads, the first one first.
-    pub teams: Vec<Vec<usize>>,
-    /// The team of each parallel region of which everything is there, by its number.
-    pub team_of: HashMap<u64, u32>,
-    /// Parallel regions of which something is missing, by their numbers.
-    pub incomplete: HashSet<u64>,
-    numbers: HashMap<Vec<usize>, u32>,
-    begun: HashMap<u64, BegunRegion>,
-}
-
-/// A parallel region that has begun.
-#[derive(Debug)]
-struct BegunRegion {
-    fork: usize,
-    size: u64,
-    /// Threads by their number in the team.
-    members: Vec<(u64, usize)>,
-}
-
-impl OpenMpSurvey {
-    /// Takes note of a step of a thread.
-    pub fn add(&mut self, thread: usize, step: &OpenMp) {
-        match *step {
-            OpenMp::Fork { region, place, .. } => {
-                self.sites.insert((kind::PARALLEL, place));
-                self.begun.insert(region, BegunRegion { fork: thread, size: 0, members: Vec::new() });
-            }
-            OpenMp::TeamBegin { region, threads, index } => {
-                self.threads.insert(thread);
-                match self.begun.get_mut(&region) {
-                    Some(begun) => {
-                        begun.size = threads;
-                        begun.members.push((index, thread));
-                    }
-                    None => drop(self.incomplete.insert(region)),
-                }
-            }
-            OpenMp::Join(region) => match self.begun.remove(&region).and_then(BegunRegion::team) {
-                Some(team) => {
-                    let next = self.teams.len() as u32;
-                    let number = *self.numbers.entry(team).or_insert_with_key(|team| {
-                        self.teams.push(team.clone());
-                        next
-                    });
-                    self.team_of.insert(region, number);
-                }
-                None => drop(self.incomplete.insert(region)),
-            },
-            OpenMp::Begin(kind, place) => {
-                self.sites.insert((kind, place));
-            }
-            OpenMp::TaskCreate(_, place) => {
-                self.sites.insert((kind::TASK, place));
-            }
-            _ => {}
-        }
-    }
-
-    /// Nothing more follows.
-    pub fn end(&mut self) {
-        self.incomplete.extend(std::mem::take(&mut self.begun).into_keys());
-        self.numbers = HashMap::new();
-    }
-}
-
-impl BegunRegion {
-    /// Its threads, if all are known: the first one is that which has made it.
-    fn team(mut self) -> Option<Vec<usize>> {
-        self.members.sort_unstable();
-        let all = self.members.iter().zip(0..).all(|(&(index, _), expected)| index == expected);
-        let whole = all && self.members.len() as u64 == self.size;
-        let first = self.members.first().map(|&(_, thread)| thread);
-        (whole && first == Some(self.fork)).then(|| self.members.into_iter().map(|(_, thread)| thread).collect())
-    }
-}
-
-/// The teams of a process.
-#[derive(Debug, Clone, Copy)]
-pub struct ProcessTeams<'a> {
-    /// What is known of it.
-    pub survey: &'a OpenMpSurvey,
-    /// The communicator of its first team; those of the others follow.
-    pub first: CommId,
-}
-
-impl ProcessTeams<'_> {
-    fn of(&self, region: u64) -> Option<CommId> {
-        self.survey.team_of.get(&region).map(|team| CommId(self.first.0 + team))
-    }
-}
-
-/// A parallel region that a thread has begun.
-#[derive(Debug)]
-struct OpenFork {
-    region: u64,
-    team: Option<CommId>,
-    /// So many regions it was in before.
-    depth: usize,
-}
-
-/// A team that a thread is in.
-#[derive(Debug)]
-struct OpenTeam {
-    region: u64,
-    team: Option<CommId>,
-    /// Its number in it.
-    index: u32,
-    /// So many regions it was in before.
-    depth: usize,
-}
-
-#[derive(Debug, Default)]
-struct ThreadSteps {
-    forks: Vec<OpenFork>,
-    teams: Vec<OpenTeam>,
-    /// Regions that are open: kind, and in how many regions the thread was before.
-    regions: Vec<(u64, usize)>,
-    /// When it has left a barrier which may be the last one of its region.
-    barrier_end: Option<u64>,
-    /// The first thread has ended this region; what the thread tells of it comes late.
-    over: Option<u64>,
-}
-
-#[derive(Debug)]
-struct Lock {
-    number: u32,
-    acquisitions: u32,
-    owner: Option<usize>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct OpenTask {
-    task: ThreadTask,
-    place: u64,
-    /// When it has begun: the thread, and in how many regions that was.
-    begun: Option<(usize, usize)>,
-}
-
-/// What the threads of a process are doing, while its records are read.
-#[derive(Debug, Default)]
-pub struct OpenMpState {
-    threads: Vec<ThreadSteps>,
-    locks: HashMap<u64, Lock>,
-    tasks: HashMap<u64, OpenTask>,
-    /// How many tasks each thread of each team has made.
-    made: HashMap<(CommId, u32), u32>,
-}
-
-impl OpenMpState {
-    /// Of so many threads.
-    pub fn new(threads: usize) -> OpenMpState {
-        OpenMpState { threads: (0..threads).map(|_| ThreadSteps::default()).collect(), ..OpenMpState::default() }
-    }
-}
 
 impl ProcessEvents<'_, '_> {
     fn step(&mut self, thread: usize, time: u64, step: ThreadEvent) -> Result<()> {
@@ -376,6 +214,8 @@ impl ProcessEvents<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::openmp_survey::OpenMpSurvey;
+    use std::collections::BTreeSet;
 
     fn survey(steps: &[(usize, OpenMp)]) -> OpenMpSurvey {
         let mut survey = OpenMpSurvey::default();

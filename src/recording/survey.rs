@@ -3,7 +3,7 @@
 use super::communicators::{Communicators, Identity, Making, Members};
 use super::format::{Effect, FINISHED, Function, STOPPED};
 use super::merge::Merge;
-use super::openmp::OpenMpSurvey;
+use super::openmp_survey::OpenMpSurvey;
 use super::raw::RawFile;
 use super::records::{Given, Own, RawRecord};
 use super::windows::{ProcessWindows, WindowKey};

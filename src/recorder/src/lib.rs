@@ -29,6 +29,7 @@ mod load;
 mod monitor;
 mod offsets;
 mod ompt;
+mod openmp_runtime;
 mod real;
 mod samples;
 mod session;

@@ -5,14 +5,15 @@
 //! nothing is recorded has no number, and what its threads do is left out.
 
 use crate::clock;
+use crate::format::OPENMP;
 use crate::format::openmp::{self, kind};
-use crate::format::{OPENMP, RECORDED, UNSEEN};
 use crate::functions::{self, ROOM};
 use crate::hooks;
+use crate::openmp_runtime;
 use crate::stream::Stream;
 use crate::{control, session};
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// `ompt_data_t`: a word of the tool's own, or a pointer.
 #[repr(C)]
@@ -33,8 +34,6 @@ pub struct Tool {
 }
 
 static TOOL: Tool = Tool { initialise, finalise, data: Data(AtomicU64::new(0)) };
-/// The runtime calls.
-static CALLED: AtomicBool = AtomicBool::new(false);
 /// Numbers of parallel regions and of tasks: how many there have been.
 static REGIONS: AtomicU64 = AtomicU64::new(0);
 static TASKS: AtomicU64 = AtomicU64::new(0);
@@ -74,28 +73,11 @@ unsafe extern "C" fn initialise(lookup: Lookup, _device: c_int, _data: *mut Data
         // SAFETY: each function has the type of its event.
         unsafe { set(event, function) };
     }
-    CALLED.store(true, Ordering::Release);
+    openmp_runtime::is_seen();
     1
 }
 
 unsafe extern "C" fn finalise(_data: *mut Data) {}
-
-/// What the header of a raw file says of OpenMP: 0 where there is none, or where only one thread is used without being seen.
-pub fn state() -> u64 {
-    if CALLED.load(Ordering::Acquire) {
-        return RECORDED;
-    }
-    const MOST: &CStr = c"omp_get_max_threads";
-    // SAFETY: a function of this name is that of the specification, without arguments.
-    unsafe {
-        let function = libc::dlsym(libc::RTLD_DEFAULT, MOST.as_ptr());
-        if function.is_null() {
-            return 0;
-        }
-        let most: unsafe extern "C" fn() -> c_int = std::mem::transmute(function);
-        if most() > 1 { UNSEEN } else { 0 }
-    }
-}
 
 /// The word that the tool has given a region or a task; 0 if none.
 ///

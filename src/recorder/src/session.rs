@@ -10,7 +10,7 @@ use crate::functions;
 use crate::layout;
 use crate::monitor::{self, Board, NewMembership};
 use crate::offsets::Meter;
-use crate::ompt;
+use crate::openmp_runtime;
 use crate::say;
 use crate::stream::{LONGEST, Stream};
 use crate::streams::Streams;
@@ -226,7 +226,7 @@ pub fn finish(stream: *mut Stream, (number, entered): (u64, u64), measure: bool)
     session.keep_addresses();
     if RECORDING.swap(false, Ordering::AcqRel) {
         let anchor = clock::anchor();
-        let openmp = ompt::state();
+        let openmp = openmp_runtime::state();
         for stream in session.streams.all() {
             stream.buffers.file.anchor(anchor);
             stream.buffers.file.number(field::OPENMP).store(openmp, Ordering::Relaxed);
