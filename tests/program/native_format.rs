@@ -186,7 +186,7 @@ fn an_independent_reader_finds_what_is_in_the_otf2_archive() {
             let mut words = line.split(' ');
             words.next() != Some("event")
                 || words.nth(2).is_some_and(|kind| {
-                    [12..=23, 62..=65, 85..=86].iter().any(|kinds| kinds.contains(&kind.parse::<u8>().unwrap()))
+                    [12..=23, 53..=65, 85..=86].iter().any(|kinds| kinds.contains(&kind.parse::<u8>().unwrap()))
                 })
         };
         let (found, rest): (Vec<&str>, Vec<&str>) = said.lines().partition(interpreted);

@@ -85,8 +85,8 @@ fn clocks_that_nobody_measured_may_be_further_apart_than_the_run_is_long() {
 }
 
 #[test]
-fn recorded_offsets_stay_where_receivers_always_wait() {
-    // Compute time is so unbalanced that messages hold clocks to a waiting time only.
+fn recorded_offsets_hold_clocks_where_receivers_always_wait() {
+    // Compute time is so unbalanced that messages hold clocks to a waiting time only: without recorded offsets they are several times as far off.
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
     clc(
@@ -96,8 +96,9 @@ fn recorded_offsets_stay_where_receivers_always_wait() {
     );
     let ((linear, _), (network, _), (auto, chosen)) =
         (judge("linear", path), judge("network", path), judge("auto", path));
-    assert!(network > 5.0 * linear, "the trace is no test: {network} {linear}");
-    assert_eq!((chosen.as_str(), auto), ("linear", linear));
+    assert!(network < 1.5 * linear, "{network} {linear}");
+    // By more than a tenth would be worse, as in scripts/accuracy_random.
+    assert!(auto <= 1.1 * linear, "{chosen}: {auto} {linear}");
 }
 
 #[test]
