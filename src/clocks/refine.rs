@@ -37,8 +37,8 @@ pub struct RefineOptions {
     pub limits: MeasurementLimits,
 }
 
-/// Estimated clocks that make the run longer than recorded ones do by more than its twentieth part and by more than a thousandth of a
-/// second have run away: messages do not tell the rate that clocks have in common, and crystals differ by less than 0.1 %.
+/// Estimated clocks that make the run longer than recorded ones do by more than its twentieth part and a thousandth of a second
+/// have run away: messages do not tell the rate that clocks have in common, and crystals differ by less than 0.1 %.
 const LONGER: i64 = 20;
 const LONGER_PER_SECOND: u64 = 1000;
 /// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
@@ -166,9 +166,9 @@ pub fn refine(
     let selected = match decision {
         Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
             Ok(refined) => {
-                let slack = (resolution / LONGER_PER_SECOND) as i64;
-                let most = recorded_length.saturating_add(recorded_length / LONGER).saturating_add(slack);
-                if options.presync == Method::Auto && length(span(transport, loaded, &refined)?) > most {
+                if options.presync == Method::Auto
+                    && has_run_away(recorded_length, length(span(transport, loaded, &refined)?), resolution)
+                {
                     Selected::recorded("the estimate does not settle".to_owned())
                 } else {
                     let times = mapped_times(opened.workers, loaded, &refined)?;
@@ -205,6 +205,12 @@ pub fn refine(
         };
         estimator.report(options.presync, chosen, selected.reason, &map)
     }))
+}
+
+/// Whether estimated clocks by which a run of recorded length takes so long have run away; `resolution` is in ticks per second.
+fn has_run_away(recorded: i64, estimated: i64, resolution: u64) -> bool {
+    let slack = (resolution / LONGER_PER_SECOND) as i64;
+    estimated > recorded.saturating_add(recorded / LONGER).saturating_add(slack)
 }
 
 /// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
@@ -295,4 +301,18 @@ fn span(transport: &mut dyn Transport, loaded: &LocalTrace, refined: &RefinedClo
     }
     transport.all_reduce(ReduceOp::Min, &mut ends)?;
     Ok((ends[0] != i64::MAX).then_some((ends[0], -ends[1])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_make_a_run_a_twentieth_longer_have_run_away() {
+        let of = |recorded, estimated| has_run_away(recorded, estimated, 1_000_000_000);
+        assert!(!of(1_000_000_000, 1_050_000_000) && of(1_000_000_000, 1_052_000_000));
+        // A jump of half a millisecond is much of a short run.
+        assert!(!of(2_000_000, 3_000_000) && of(2_000_000, 3_200_000));
+        assert!(!of(1_000_000_000, 10) && !of(i64::MAX, i64::MAX));
+    }
 }

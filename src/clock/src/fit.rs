@@ -31,7 +31,7 @@ pub struct ClockFit {
     pub anywhere: f64,
     /// Largest difference of what two clocks are corrected by at one time, in ticks.
     pub moved_apart: f64,
-    /// By how much the estimated clocks bend from one window to the next more than clocks can, in all but a quarter of the windows of one of them, in ticks; 0 if they do not.
+    /// By how much one of the estimated clocks bends in a quarter of its windows or more, in ticks, if that is more than clocks can; else 0.
     pub wild: f64,
     /// By how much recorded offsets are contradicted at most beyond the bounds that were recorded with them, in ticks; 0 if by none.
     pub beyond_stated: f64,

@@ -83,7 +83,7 @@ pub struct Observations {
     pub precision: f64,
     /// Round trips that were discarded because they took too long.
     pub discarded: u64,
-    /// Recorded offsets.
+    /// Recorded offsets, in the windows and by the clocks of these observations.
     pub levels: RecordedLevels,
     /// [`Observations::directions`].
     pub(crate) directions: OnceLock<Arc<Directions>>,

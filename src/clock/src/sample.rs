@@ -92,7 +92,7 @@ impl ClockSample {
         let anchors: Vec<Anchor> = anchors.collect();
         let observations = Observations {
             levels: RecordedLevels {
-                anchors: if all.levels.anchors.is_empty() { Vec::new() } else { anchors.clone() },
+                anchors: anchors.clone(),
                 reference: self.place(all.levels.reference).unwrap_or(u32::MAX),
                 long: all.levels.long,
             },

@@ -129,9 +129,7 @@ impl<'a> Trial<'a> {
                 .part(|window| of(window).is_some() && half_of(window as usize, count, blocks) == half);
             part.one_way.iter_mut().for_each(|seen| seen.window = of(seen.window).unwrap_or(0));
             part.two_way.iter_mut().for_each(|seen| seen.window = of(seen.window).unwrap_or(0));
-            if !part.levels.anchors.is_empty() {
-                part.levels.anchors.clone_from(&anchors);
-            }
+            part.levels.anchors.clone_from(&anchors);
             part
         });
         let pick = |row: &Vec<f64>| stretches.iter().flat_map(|stretch| row[stretch.clone()].to_vec()).collect();
