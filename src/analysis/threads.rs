@@ -163,7 +163,7 @@ impl<'a> ProcessThreads<'a> {
         let ProcessThreads { steps, times, serial, .. } = self;
         let constructs = steps.constructs();
         let mut found = ByNode::new();
-        for barrier in &constructs.barriers {
+        for barrier in constructs.barriers.iter() {
             let waits = |stage: usize| -> Vec<i64> {
                 let threads = barrier.iter().map(|&(enter, leave)| (times[enter].at[stage], times[leave].at[stage]));
                 barrier_waits(&threads.collect::<Vec<_>>()).collect()

@@ -238,6 +238,55 @@ fn a_lock_is_acquired_after_its_release() {
     assert_corrected(&with_partner(vec![(main, 0), (other, -30)]), "thread_lock", 2, 1);
 }
 
+/// The second thread has steps only with the first one, whose clock is seen to be wrong by those of the main thread; merged with the main thread, it would have to acquire
+/// the lock before that releases it.
+#[test]
+fn a_clock_that_only_another_wrong_one_contradicts_is_found() {
+    let lock = |order| ThreadLock { model: 7, lock: 1, order };
+    let held = |from, until, order| {
+        vec![thread(from, ThreadEvent::AcquireLock(lock(order))), thread(until, ThreadEvent::ReleaseLock(lock(order)))]
+    };
+    let (main, first, second) = (held(100, 200, 1), held(210, 300, 2), held(310, 400, 3));
+    assert_corrected(&with_partner(vec![(main, 0), (first, -50), (second, -130)]), "thread_lock", 2, 2);
+}
+
+/// Threads with clocks of their own that send and receive by one tag: nobody knows in which order, while all know when a team was forked, met and was joined.
+#[test]
+fn what_threads_share_yields_to_their_steps() {
+    let process = |peer: u32, ahead: [i64; 2]| -> Threads {
+        let rounds = || (0..20).map(|round| 1000 * round);
+        let main = rounds().flat_map(|t| {
+            let [a, b] = barrier(t + 300, t + 330);
+            let messages = [(t + 200, Event::MpiSend(message(peer))), (t + 260, Event::MpiRecv(message(peer)))];
+            [vec![fork(t + 100, 3), begin(t + 101)], messages.into(), vec![a, b, end(t + 340), join(t + 360)]].concat()
+        });
+        let worker = |k: i64| {
+            rounds().flat_map(move |t| {
+                let [a, b] = barrier(t + 300 + 3 * k, t + 331 + k);
+                let messages = [
+                    (t + 200 + 7 * k, Event::MpiSend(message(peer))),
+                    (t + 250 + 5 * k, Event::MpiRecv(message(peer))),
+                ];
+                [vec![begin(t + 110 + k)], messages.into(), vec![a, b, end(t + 341 + k)]].concat()
+            })
+        };
+        let workers = (1..).zip(ahead).map(|(k, ahead)| (worker(k).collect(), ahead));
+        [(main.collect(), 0)].into_iter().chain(workers).collect()
+    };
+    let trace = trace(vec![process(1, [-70, 90]), process(0, [60, -80])]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    for presync in ["none", "auto"] {
+        let out = directory.path().join(presync);
+        run(alone().args(["-q", "--presync", presync, "-o"]).arg(&out).arg(&path)).expect(0, presync);
+        let after = report(&out, &["check", "--presync", "none"], 0);
+        let violated: Vec<u64> = ["fork", "thread_barrier"].iter().map(|kind| found(&after, kind).1).collect();
+        assert_eq!(violated, [0, 0], "{presync}");
+        let left_out = after["matching"]["threads"].as_array().expect("a list").iter().map(|of| &of["left_out"]);
+        assert!(left_out.into_iter().all(|count| count == 0), "{presync}: {}", after["matching"]["threads"]);
+    }
+}
+
 #[test]
 fn steps_without_a_partner_are_counted() {
     // A worker that was in the team of a fork which is not in the trace.

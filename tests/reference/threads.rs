@@ -378,7 +378,40 @@ pub fn with_own_clocks(hybrid: &Hybrid) -> Vec<(usize, usize)> {
     for &(from, to) in pairs.iter().filter(|&&(from, to)| shared(from) && shared(to)) {
         own.extend([(from.0, from.1), (to.0, to.1)]);
     }
+    while let Some((to, from)) = contradiction_through(hybrid, &own) {
+        own.extend([to, from].iter().filter(|at| at.1 > 0).map(|at| (at.0, at.1)));
+    }
     own.into_iter().collect()
+}
+
+/// An event of a location that shares the clock of its process, and one of another such location that is later and yet has to be before it, since what both do with
+/// locations in `own` implies it: the earliest such event, and the last one that has to be before it.
+fn contradiction_through(hybrid: &Hybrid, own: &BTreeSet<(usize, usize)>) -> Option<(At, At)> {
+    let location = |at: At| &hybrid.trace.processes[at.0].locations[at.1];
+    let place = |at: At| (location(at)[at.2].time, at.1, at.2);
+    let is_own = |at: At| own.contains(&(at.0, at.1));
+    let mut after: BTreeMap<At, Vec<At>> = BTreeMap::new();
+    hybrid.pairs.iter().for_each(|&(from, to)| after.entry(from).or_default().push(to));
+    for (arrivals, departures) in &hybrid.barriers {
+        arrivals.iter().for_each(|&from| after.entry(from).or_default().extend(departures));
+    }
+    let mut found: Vec<(At, At)> = Vec::new();
+    for &from in after.keys().filter(|&&from| !is_own(from)) {
+        let of = |at: At| after.get(&at).into_iter().flatten().copied();
+        let mut seen: BTreeSet<At> = BTreeSet::new();
+        let mut open: Vec<At> = of(from).filter(|&at| is_own(at)).collect();
+        while let Some(at) = open.pop() {
+            if seen.insert(at) {
+                let next = Some((at.0, at.1, at.2 + 1)).filter(|next| next.2 < location(*next).len());
+                let (through, ends): (Vec<At>, Vec<At>) = of(at).chain(next).partition(|&at| is_own(at));
+                open.extend(through);
+                found.extend(ends.into_iter().map(|to| (to, from)));
+            }
+        }
+    }
+    found.retain(|&(to, from)| (to.1 > 0 || from.1 > 0) && place(from) > place(to));
+    // Process by process, as all of it is within one.
+    found.into_iter().min_by_key(|&(to, from)| (to.0, place(to), std::cmp::Reverse(place(from))))
 }
 
 /// The trace in which each location of `own` is a process by itself, and the orders of threads between them; `matching` is that of the trace itself.

@@ -117,6 +117,11 @@ fn one_sided(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Res
 
 /// Records of threads.
 fn thread(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<ThreadEvent> {
+    // By far the most of them.
+    if let TEAM_BEGIN | TEAM_END = kind {
+        let team = CommId(local.communicators.map(reader.u32()?));
+        return Ok(if kind == TEAM_BEGIN { ThreadEvent::TeamBegin(team) } else { ThreadEvent::TeamEnd(team) });
+    }
     let mut fields = [0; 3];
     for (place, field) in fields.iter_mut().take(ThreadEvent::field_count(kind)).enumerate() {
         *field = match (place, kind) {
@@ -128,6 +133,10 @@ fn thread(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result
     }
     ThreadEvent::from_fields(kind, fields).ok_or_else(ends_early)
 }
+
+/// OTF2 `ThreadTeamBegin` and `ThreadTeamEnd`.
+const TEAM_BEGIN: u8 = 55;
+const TEAM_END: u8 = 56;
 
 /// OTF2 `ThreadCreate` to `ThreadEnd`.
 const CREATE: u8 = 62;

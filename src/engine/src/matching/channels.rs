@@ -116,6 +116,18 @@ impl Trust {
         matches!(self, Trust::Aligned | Trust::Implied) || self.of_threads()
     }
 
+    /// What is taken back first where events wait for each other in a circle: orders that only follow from numbers of records, then steps of threads, which were put
+    /// together by their order, then messages that lengths tell.
+    pub(crate) fn doubt(self) -> (u8, Trust) {
+        let level = match self {
+            Trust::Implied => 3,
+            threads if threads.of_threads() => 2,
+            Trust::Aligned => 1,
+            _ => 0,
+        };
+        (level, self)
+    }
+
     /// Whether the pairs are of threads or streams of one process, between which there is no minimum latency.
     pub(crate) fn of_threads(self) -> bool {
         matches!(self, Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked)

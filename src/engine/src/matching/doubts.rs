@@ -5,7 +5,8 @@
 //!
 //! Between threads that send, or that receive, on the same channel MPI knows no order, and they need not be served in the order in which they entered their
 //! calls. But when k receives of a channel are complete, k sends have begun: the k-th begin comes before the k-th completion, whichever messages these
-//! are. So where the order of calls is violated and that one is not, it is not the clocks that are wrong, and only that one is kept.
+//! are. So where the order of calls is violated and that one is not, it is not the clocks that are wrong, and only that one is kept. So it is where such threads
+//! have clocks of their own: the order in which several of them called is that of clocks which disagree.
 //!
 //! Lengths are not used if the tracer seems to have recorded the sizes of the receives' buffers: if more lengths of the whole trace disagree than
 //! agree, while in the channels in doubt with as many sends as receives, which have `ENOUGH` messages, no send is longer than the receive at its
@@ -57,6 +58,8 @@ pub(super) struct Doubt {
 pub(super) struct Shared {
     sends: Vec<i64>,
     receives: Vec<i64>,
+    /// Those that send, or those that receive, are in several timelines.
+    apart: bool,
 }
 
 /// What is decided about the sends of an offer: which of them are messages, which are only before some receive.
@@ -130,8 +133,8 @@ pub(super) fn settle(
     tell_indices(transport, messages)
 }
 
-/// The sends of an offer: its number, their lengths, and their times if they matter.
-type Told = (u32, Vec<u32>, Vec<i64>);
+/// The sends of an offer: its number, their lengths, and their times if they matter, with whether they are in several timelines.
+type Told = (u32, Vec<u32>, Vec<i64>, bool);
 
 /// Tells the hosts of the receivers the lengths of the sends that they asked for, and the times of those of channels that several threads share.
 fn hear_sends(
@@ -148,23 +151,33 @@ fn hear_sends(
         let lengths = offer.sends.iter().map(|end| end.length).collect();
         let timed = if shared { &offer.sends[..] } else { &[] };
         let times = timed.iter().map(|end| time(offer.source, end)).collect();
-        outgoing.entry(offer.host).or_default().push((number, lengths, times));
+        let apart = are_apart(&extracts[offer.source], timed);
+        outgoing.entry(offer.host).or_default().push((number, lengths, times, apart));
     }
     let places: BTreeMap<(AnalysisRank, u32), usize> =
         doubts.iter().enumerate().map(|(place, doubt)| ((doubt.host, doubt.offer), place)).collect();
     for (host, offers) in exchange_values(transport, outgoing)? {
-        for (offer, lengths, times) in offers {
+        for (offer, lengths, times, apart) in offers {
             if let Some(&place) = places.get(&(host, offer)) {
                 let Doubt { sends, receives, unplaced, destination, shared, .. } = &mut doubts[place];
                 *sends = lengths;
                 if let Some(shared) = shared {
+                    let extract = &extracts[*destination];
+                    let apart = apart || are_apart(extract, receives.iter().chain(&*unplaced));
                     let receives = receives.iter().chain(&*unplaced).map(|end| time(*destination, end)).collect();
-                    *shared = Shared { sends: times, receives };
+                    *shared = Shared { sends: times, receives, apart };
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Whether events of a process are in several timelines.
+fn are_apart<'a>(extract: &Extract, ends: impl IntoIterator<Item = &'a MessageEnd>) -> bool {
+    let part = |end: &MessageEnd| extract.part_of.get(extract.sync.location(end.event as usize) as usize);
+    let mut parts = ends.into_iter().map(part);
+    parts.next().is_some_and(|first| parts.any(|part| part != first))
 }
 
 impl Doubt {
@@ -227,7 +240,7 @@ impl Doubt {
 
     /// All messages in the order of the calls, if nothing speaks against it; else what the numbers of begun sends and of complete receives imply.
     fn of_threads(&self, shared: &Shared) -> Alignment {
-        let Shared { sends, receives } = shared;
+        let Shared { sends, receives, apart } = shared;
         let (lengths, _) = self.lengths();
         let mut completed: Vec<u32> = (0..receives.len() as u32).collect();
         completed.sort_by_key(|&place| receives[place as usize]);
@@ -235,7 +248,7 @@ impl Doubt {
         let first = completed.len().saturating_sub(sends.len());
         let implied: Vec<(u32, u32)> = (0..sends.len() as u32).zip(completed.split_off(first)).collect();
         let is_broken = |&(send, receive): &(u32, u32)| receives[receive as usize] < sends[send as usize];
-        if self.unplaced.is_empty() && lengths == self.sends {
+        if !apart && self.unplaced.is_empty() && lengths == self.sends {
             let pairs: Vec<(u32, u32)> = (0..sends.len() as u32).map(|k| (k, k)).collect();
             if implied.iter().any(is_broken) || !pairs.iter().any(is_broken) {
                 return Alignment { common: pairs.len(), pairs, implied: Vec::new() };
@@ -314,8 +327,13 @@ mod tests {
     use super::*;
     use crate::matching::comm_index::CommIndex;
 
-    /// A channel that threads share: times and lengths of sends and of receives in the order of their calls.
+    /// A channel that threads with one clock share: times and lengths of sends and of receives in the order of their calls.
     fn shared(sends: &[(i64, u32)], receives: &[(i64, u32)]) -> Alignment {
+        shared_by(sends, receives, false)
+    }
+
+    /// As [`shared`]; the threads may be `apart`.
+    fn shared_by(sends: &[(i64, u32)], receives: &[(i64, u32)], apart: bool) -> Alignment {
         let ends =
             |list: &[(i64, u32)]| (0..).zip(list).map(|(event, end)| MessageEnd { event, length: end.1 }).collect();
         let times = |list: &[(i64, u32)]| list.iter().map(|end| end.0).collect();
@@ -330,7 +348,7 @@ mod tests {
             receive_gaps: Gaps::default(),
             announced: sends.len() as u64,
             sends: sends.iter().map(|end| end.1).collect(),
-            shared: Some(Shared { sends: times(sends), receives: times(receives) }),
+            shared: Some(Shared { sends: times(sends), receives: times(receives), apart }),
         };
         doubt.align()
     }
@@ -345,6 +363,14 @@ mod tests {
         assert_eq!(shared(&sends, &[(30, 8), (15, 8)]), counted(vec![(0, 1), (1, 0)]));
         // No order helps: the clocks are wrong.
         assert_eq!(shared(&sends, &[(16, 8), (15, 8)]), kept);
+    }
+
+    #[test]
+    fn threads_with_clocks_of_their_own_have_called_in_no_order_that_is_known() {
+        let sends = [(10, 8), (20, 8)];
+        let counted = |implied: Vec<(u32, u32)>| Alignment { implied, ..Alignment::default() };
+        assert_eq!(shared_by(&sends, &[(30, 8), (25, 8)], true), counted(vec![(0, 1), (1, 0)]));
+        assert_eq!(shared_by(&sends, &[(16, 8), (15, 8)], true), counted(vec![(0, 1), (1, 0)]));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! analysis ranks to [`channels`], which [`matched`] gathers (`doubts` and `align` where records are missing), `orders` what is no message but orders two
 //! processes as well, [`collectives`] the members of collective instances (`groups`
 //! of inter-communicators, [`fences`] of windows). What threads of a process do with each other is in [`threads`], with streams of accelerators in
-//! [`accelerators`] (both make [`steps`]), and [`split`] gives those whose clocks
+//! [`accelerators`] (both make [`steps`], `teams` the first, `through` finds contradictions among them), and [`split`] gives those whose clocks
 //! differ timelines of their own. Uses the transport, the semantics of operations and
 //! the trace's vocabulary; knows neither files nor clocks.
 
@@ -35,5 +35,7 @@ pub mod requests;
 pub mod split;
 pub mod steps;
 pub mod sync;
+mod teams;
 pub mod threads;
+mod through;
 pub mod undefined;

@@ -1,9 +1,117 @@
-//! Steps of the threads and streams of a process that are in order: pairs of them, barriers, and counts.
+//! Steps of the threads and streams of a process, and what of them is in order: pairs, barriers, and counts.
 
 use crate::matching::channels::Trust;
-use clc_trace::RegionId;
+use crate::matching::sync::EventCoordinates;
+use clc_trace::{CommId, EventNumber, RegionId, ThreadEvent};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// One step of a thread; there can be as many as events, so they are small.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    time: i64,
+    raw: i64,
+    number: EventNumber,
+    what: What,
+}
+
+/// What a step is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What {
+    /// A team of so many threads is forked.
+    Fork(u32),
+    Join,
+    TeamBegin(CommId),
+    TeamEnd(CommId),
+    Arrive(RegionId),
+    Depart,
+    /// Something else, see [`Steps::others`].
+    Other,
+    /// What the process does with an accelerator, or a stream of one.
+    Accelerator,
+}
+
+/// The steps of all threads of a process, location after location, each in its order.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    list: Vec<Step>,
+    /// Each location with its first step.
+    locations: Vec<(u32, usize)>,
+    /// Steps of threads that are neither of teams nor at barriers.
+    others: Vec<(usize, ThreadEvent)>,
+}
+
+impl Steps {
+    /// Adds a step, and says which one it is.
+    #[inline]
+    pub(super) fn push(&mut self, at: EventCoordinates, what: What) -> usize {
+        let step = self.list.len();
+        if self.locations.last().is_none_or(|&(location, _)| location != at.location) {
+            self.locations.push((at.location, step));
+        }
+        self.list.push(Step { time: at.time, raw: at.raw, number: at.number, what });
+        step
+    }
+
+    /// Adds a step of a thread.
+    #[inline]
+    pub(super) fn push_of_thread(&mut self, at: EventCoordinates, event: ThreadEvent) {
+        let what = match event {
+            ThreadEvent::Fork { threads, .. } => What::Fork(threads),
+            ThreadEvent::Join { .. } => What::Join,
+            ThreadEvent::TeamBegin(team) => What::TeamBegin(team),
+            ThreadEvent::TeamEnd(team) => What::TeamEnd(team),
+            _ => {
+                self.others.push((self.list.len(), event));
+                What::Other
+            }
+        };
+        self.push(at, what);
+    }
+
+    /// When a step was.
+    #[inline]
+    pub(super) fn time(&self, step: usize) -> i64 {
+        self.list[step].time
+    }
+
+    /// Whose step it is.
+    pub(super) fn location(&self, step: usize) -> u32 {
+        let after = self.locations.partition_point(|&(_, first)| first <= step);
+        self.locations[after - 1].0
+    }
+
+    /// Where and when a step was.
+    pub(super) fn at(&self, step: usize) -> EventCoordinates {
+        let Step { time, raw, number, .. } = self.list[step];
+        EventCoordinates { time, raw, number, location: self.location(step) }
+    }
+
+    /// Gives the steps of a location the times that belong to their recorded ones.
+    pub(super) fn map(&mut self, location: u32, time: impl Fn(i64) -> i64) {
+        let of: Vec<Range<usize>> = self.by_location().filter(|(own, _)| *own == location).map(|(_, of)| of).collect();
+        for of in of {
+            self.list[of].iter_mut().for_each(|step| step.time = time(step.raw));
+        }
+    }
+
+    /// The steps of each location.
+    pub(super) fn by_location(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
+        let ends = self.locations.iter().skip(1).map(|&(_, first)| first).chain([self.list.len()]);
+        self.locations.iter().zip(ends).map(|(&(location, first), end)| (location, first..end))
+    }
+
+    /// Those of some of the steps.
+    pub(super) fn what(&self, steps: Range<usize>) -> impl Iterator<Item = (usize, What)> {
+        steps.clone().zip(self.list[steps].iter().map(|step| step.what))
+    }
+
+    /// Steps of threads that are neither of teams nor at barriers, in their order.
+    pub(super) fn others(&self) -> &[(usize, ThreadEvent)] {
+        &self.others
+    }
+}
 
 /// How many pairs of steps were found, and how many steps found no partner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,11 +184,27 @@ pub(super) struct OrderedSteps {
     pub(super) to: usize,
 }
 
-/// A barrier of a team: where its threads arrive, and where they depart.
-#[derive(Debug, Default)]
-pub(super) struct Barrier {
-    pub(super) arrivals: Vec<usize>,
-    pub(super) departures: Vec<usize>,
+/// Barriers of teams: where each of the threads arrives, and where it departs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Barriers {
+    /// One barrier after the other.
+    steps: Vec<(usize, usize)>,
+    /// Where each of them ends in it.
+    ends: Vec<usize>,
+}
+
+impl Barriers {
+    /// Adds a barrier.
+    pub(super) fn push(&mut self, steps: impl IntoIterator<Item = (usize, usize)>) {
+        self.steps.extend(steps);
+        self.ends.push(self.steps.len());
+    }
+
+    /// Arrival and departure of each thread, for each barrier.
+    pub fn iter(&self) -> impl Iterator<Item = &[(usize, usize)]> {
+        let begins = [0].into_iter().chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.steps[begin..end])
+    }
 }
 
 /// A parallel region of the main location of a process, as the places of its steps, see [`ThreadConstructs`].
@@ -97,8 +221,8 @@ pub struct ParallelRegion {
 /// What the threads of a process do together, with steps as their places in the order in which they were added.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ThreadConstructs {
-    /// Barriers: arrival and departure of each thread of the team.
-    pub barriers: Vec<Vec<(usize, usize)>>,
+    /// Barriers of teams.
+    pub barriers: Barriers,
     /// A lock was released by one thread, and next acquired by another.
     pub locks: Vec<(usize, usize)>,
     /// Parallel regions of the main location that are not within others.
@@ -111,7 +235,7 @@ pub struct ThreadConstructs {
 #[derive(Debug, Default)]
 pub(super) struct StepOrders {
     pub(super) pairs: Vec<OrderedSteps>,
-    pub(super) barriers: Vec<Barrier>,
+    pub(super) barriers: Barriers,
     /// Of the main location, whose teams are complete.
     pub(super) regions: Vec<ParallelRegion>,
     /// Other locations in teams of the main one.

@@ -148,7 +148,13 @@ impl SyncTimeline {
     /// Takes an event's part on one channel back.
     pub fn unlink(&mut self, index: u32, channel: u32, several: &mut [Vec<u32>]) {
         match self.kind(index as usize) {
-            SyncKind::Fan | SyncKind::Join => several[self.link(index as usize)].retain(|&other| other != channel),
+            SyncKind::Fan | SyncKind::Join => {
+                let left = &mut several[self.link(index as usize)];
+                left.retain(|&other| other != channel);
+                if left.is_empty() {
+                    self.activate(index, SyncKind::Local, 0);
+                }
+            }
             _ => self.activate(index, SyncKind::Local, 0),
         }
     }
@@ -180,6 +186,19 @@ impl SyncTimeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_that_has_lost_all_its_parts_waits_for_nobody() {
+        let mut timeline = SyncTimeline::default();
+        let event = timeline.push(0, 0, EventNumber(1), 0).unwrap();
+        let mut several = Vec::new();
+        (5..8).for_each(|channel| timeline.link_to(event, SyncKind::Receive, channel, &mut several));
+        assert_eq!((timeline.kind(0), &several[..]), (SyncKind::Join, &[vec![5, 6, 7]][..]));
+        for (channel, left) in [(6, SyncKind::Join), (5, SyncKind::Join), (7, SyncKind::Local)] {
+            timeline.unlink(event, channel, &mut several);
+            assert_eq!(timeline.kind(0), left);
+        }
+    }
 
     #[test]
     fn events_come_back_as_they_were_pushed() {

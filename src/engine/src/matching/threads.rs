@@ -18,26 +18,22 @@
 
 use crate::matching::accelerators::ProcessAccelerators;
 use crate::matching::channels::Trust;
-use crate::matching::steps::{Barrier, OrderedSteps, StepOrders, ThreadCounts};
+use crate::matching::steps::{OrderedSteps, StepOrders, Steps, ThreadCounts, What};
 pub use crate::matching::steps::{ParallelRegion, ThreadConstructs};
 use crate::matching::sync::EventCoordinates;
-use clc_trace::{AttributeId, CommId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
+use crate::matching::teams;
+use crate::matching::through::first_contradiction;
+use clc_trace::{AttributeId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
 use std::collections::BTreeMap;
 
-/// One step of a thread.
-#[derive(Debug, Clone, Copy)]
-struct ThreadStep {
-    at: EventCoordinates,
-    what: What,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum What {
-    /// What the process does with an accelerator, or a stream of one.
-    Accelerator,
-    Thread(ThreadEvent),
-    Arrive(RegionId),
-    Depart,
+/// Numbers those that have timelines of their own, from 1.
+fn parts(own: &[bool]) -> Vec<u32> {
+    let mut parts = 0;
+    let part = |&own: &bool| {
+        parts += u32::from(own);
+        if own { parts } else { 0 }
+    };
+    own.iter().map(part).collect()
 }
 
 /// The steps of all threads of a process.
@@ -45,8 +41,7 @@ enum What {
 pub struct ProcessThreadSteps<'a> {
     /// Ascending.
     barriers: &'a [RegionId],
-    /// Location after location, each in its order.
-    steps: Vec<ThreadStep>,
+    steps: Steps,
     /// What it does with accelerators, if it has any.
     accelerators: Option<ProcessAccelerators<'a>>,
 }
@@ -86,7 +81,7 @@ impl Divided {
 impl<'a> ProcessThreadSteps<'a> {
     /// No steps; the regions of `barriers` (ascending) are barriers.
     pub fn new(barriers: &'a [RegionId], accelerators: Option<ProcessAccelerators<'a>>) -> Self {
-        ProcessThreadSteps { barriers, steps: Vec::new(), accelerators }
+        ProcessThreadSteps { barriers, steps: Steps::default(), accelerators }
     }
 
     /// The attributes by which calls name the streams of accelerators, ascending; `None` if the process has no streams.
@@ -104,10 +99,7 @@ impl<'a> ProcessThreadSteps<'a> {
     pub fn add_of_accelerators(&mut self, at: EventCoordinates, event: &Event, stream: Option<LocationId>) {
         let Self { steps, accelerators, .. } = self;
         if let Some(accelerators) = accelerators {
-            accelerators.read(at, event, stream, || {
-                steps.push(ThreadStep { at, what: What::Accelerator });
-                steps.len() - 1
-            });
+            accelerators.read(at, event, stream, || steps.push(at, What::Accelerator));
         }
     }
 
@@ -123,13 +115,12 @@ impl<'a> ProcessThreadSteps<'a> {
 
     /// Adds a step; those of a location come in their order, one location after the other.
     pub fn add(&mut self, at: EventCoordinates, event: &Event) {
-        let what = match event {
-            Event::Thread(step) => What::Thread(*step),
-            Event::Enter(region) => What::Arrive(*region),
-            Event::Leave(_) => What::Depart,
-            _ => return,
-        };
-        self.steps.push(ThreadStep { at, what });
+        match event {
+            Event::Thread(step) => self.steps.push_of_thread(at, *step),
+            Event::Enter(region) => drop(self.steps.push(at, What::Arrive(*region))),
+            Event::Leave(_) => drop(self.steps.push(at, What::Depart)),
+            _ => {}
+        }
     }
 
     /// Finds the pairs, and which locations cannot have the clock of the others: those of the `locations` that are `apart` anyway, and those of violated
@@ -137,8 +128,8 @@ impl<'a> ProcessThreadSteps<'a> {
     pub fn divide(&self, apart: &[bool], bound: &[bool]) -> Divided {
         let mut found = self.find();
         let mut own: Vec<bool> = apart.to_vec();
-        let location = |step: usize| self.steps[step].at.location as usize;
-        let time = |step: usize| self.steps[step].at.time;
+        let location = |step: usize| self.steps.location(step) as usize;
+        let time = |step: usize| self.steps.time(step);
         let stays = |location: usize| location == 0 || bound[location];
         (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
         // Mostly all is in order, and there is nothing else to find out.
@@ -165,9 +156,9 @@ impl<'a> ProcessThreadSteps<'a> {
                     [pair.from, pair.to].map(location).into_iter().filter(|&l| !stays(l)).for_each(|l| own[l] = true);
                 }
             }
-            for barrier in &found.barriers {
-                let shared = |steps: &[usize]| -> Vec<usize> { steps.iter().copied().filter(|&s| shared(s)).collect() };
-                let (arrivals, departures) = (shared(&barrier.arrivals), shared(&barrier.departures));
+            for barrier in found.barriers.iter() {
+                let barrier = barrier.iter().copied().filter(|&(arrival, _)| shared(arrival));
+                let (arrivals, departures): (Vec<usize>, Vec<usize>) = barrier.unzip();
                 let latest = arrivals.iter().filter(|&&s| fixed(s)).map(|&s| time(s)).max();
                 let earliest = departures.iter().filter(|&&s| fixed(s)).map(|&s| time(s)).min();
                 let late = arrivals.into_iter().filter(|&s| earliest.is_some_and(|earliest| time(s) > earliest));
@@ -175,18 +166,16 @@ impl<'a> ProcessThreadSteps<'a> {
                 late.chain(early).map(location).filter(|&l| !stays(l)).for_each(|l| own[l] = true);
             }
         }
-        let mut parts = 0;
-        let part_of: Vec<u32> = own
-            .iter()
-            .map(|&own| {
-                parts += u32::from(own);
-                if own { parts } else { 0 }
-            })
-            .collect();
-        let mut divided = Divided { part_of, ..Divided::default() };
-        self.count(&mut found, &mut divided);
-        divided.counts = found.counts;
-        divided
+        loop {
+            let mut divided = Divided { part_of: parts(&own), counts: found.counts.clone(), ..Divided::default() };
+            self.count(&found, &mut divided);
+            let several = own.iter().filter(|own| !**own).count() > 1;
+            let contradiction = several
+                .then(|| first_contradiction(&self.steps, &divided.part_of, &divided.orders, |l| stays(l as usize)))
+                .flatten();
+            let Some((step, before)) = contradiction else { return divided };
+            [step, before].map(location).into_iter().filter(|&l| !stays(l)).for_each(|l| own[l] = true);
+        }
     }
 
     /// What the threads do together, whatever clocks they have. The main location of the process is the one with number 0.
@@ -200,63 +189,57 @@ impl<'a> ProcessThreadSteps<'a> {
             joined = if outermost { Some(region.join) } else { joined };
             outermost
         });
-        ThreadConstructs {
-            barriers: barriers.into_iter().map(|of| of.arrivals.into_iter().zip(of.departures).collect()).collect(),
-            locks: locks.collect(),
-            regions,
-            workers: workers.len() as u32,
-        }
+        ThreadConstructs { barriers, locks: locks.collect(), regions, workers: workers.len() as u32 }
     }
 
     /// Whether no pair and no barrier is violated by the times as they are.
     fn in_order(&self, found: &StepOrders) -> bool {
-        let time = |&step: &usize| self.steps[step].at.time;
-        let in_order = |barrier: &Barrier| {
-            let latest = barrier.arrivals.iter().map(time).max();
-            latest.zip(barrier.departures.iter().map(time).min()).is_none_or(|(latest, earliest)| latest <= earliest)
+        let time = |step: usize| self.steps.time(step);
+        let in_order = |barrier: &[(usize, usize)]| {
+            let latest = barrier.iter().map(|&(arrival, _)| time(arrival)).max();
+            let earliest = barrier.iter().map(|&(_, departure)| time(departure)).min();
+            latest.zip(earliest).is_none_or(|(latest, earliest)| latest <= earliest)
         };
-        found.pairs.iter().all(|pair| time(&pair.from) <= time(&pair.to)) && found.barriers.iter().all(in_order)
+        found.pairs.iter().all(|pair| time(pair.from) <= time(pair.to)) && found.barriers.iter().all(in_order)
     }
 
     /// As [`ProcessThreadSteps::count`], where all is in order and all locations share a timeline.
     fn count_shared(&self, found: &mut StepOrders) {
-        for pair in &found.pairs {
-            found.counts.of(pair.kind).shared += 1;
+        for pairs in found.pairs.chunk_by(|one, other| one.kind == other.kind) {
+            found.counts.of(pairs[0].kind).shared += pairs.len() as u64;
         }
-        let barriers =
-            found.barriers.iter().filter(|barrier| barrier.arrivals.len() > 1 && !barrier.departures.is_empty());
-        let shared = barriers.count() as u64;
+        let shared = found.barriers.iter().filter(|barrier| barrier.len() > 1).count() as u64;
         if shared > 0 {
             found.counts.of(Trust::Barrier).shared += shared;
         }
     }
 
     /// Counts the pairs within timelines, and keeps those between timelines.
-    fn count(&self, found: &mut StepOrders, divided: &mut Divided) {
-        let part = |divided: &Divided, step: usize| divided.part_of[self.steps[step].at.location as usize];
+    fn count(&self, found: &StepOrders, divided: &mut Divided) {
+        let part = |divided: &Divided, step: usize| divided.part_of[self.steps.location(step) as usize];
         let place = |step: usize| {
-            let at = &self.steps[step].at;
+            let at = self.steps.at(step);
             (at.time, at.location, at.number)
         };
         for pair in &found.pairs {
             let (from, to) = (part(divided, pair.from), part(divided, pair.to));
             if from != to {
                 divided.orders.push(*pair);
-            } else if self.steps[pair.from].at.time <= self.steps[pair.to].at.time {
-                found.counts.of(pair.kind).shared += 1;
+            } else if self.steps.time(pair.from) <= self.steps.time(pair.to) {
+                divided.counts.of(pair.kind).shared += 1;
             } else {
-                found.counts.of(pair.kind).left_out += 1;
+                divided.counts.of(pair.kind).left_out += 1;
             }
         }
-        for barrier in &found.barriers {
+        for barrier in found.barriers.iter() {
             // Of a timeline the last arrival and the first departure say it all.
             let mut arrivals: BTreeMap<u32, usize> = BTreeMap::new();
-            for &step in &barrier.arrivals {
+            for &(step, _) in barrier {
                 let last = arrivals.entry(part(divided, step)).or_insert(step);
                 *last = if place(step) > place(*last) { step } else { *last };
             }
             let mut departures: BTreeMap<u32, usize> = BTreeMap::new();
-            for &step in &barrier.departures {
+            for &(_, step) in barrier {
                 let first = departures.entry(part(divided, step)).or_insert(step);
                 *first = if place(step) < place(*first) { step } else { *first };
             }
@@ -264,10 +247,10 @@ impl<'a> ProcessThreadSteps<'a> {
                 for (&to_part, &to) in &departures {
                     if from_part != to_part {
                         divided.orders.push(OrderedSteps { kind: Trust::Barrier, from, to });
-                    } else if from_part == 0 && barrier.arrivals.len() > arrivals.len() {
+                    } else if from_part == 0 && barrier.len() > arrivals.len() {
                         // Several threads of the process share this timeline.
-                        let within = self.steps[from].at.time <= self.steps[to].at.time;
-                        let count = found.counts.of(Trust::Barrier);
+                        let within = self.steps.time(from) <= self.steps.time(to);
+                        let count = divided.counts.of(Trust::Barrier);
                         *(if within { &mut count.shared } else { &mut count.left_out }) += 1;
                     }
                 }
@@ -287,10 +270,10 @@ impl<'a> ProcessThreadSteps<'a> {
         divided.orders = last.into_iter().map(|((kind, _, to), from)| OrderedSteps { kind, from, to }).collect();
         divided.orders.sort_unstable();
         for pair in &divided.orders {
-            found.counts.of(pair.kind).apart += 1;
+            divided.counts.of(pair.kind).apart += 1;
         }
         for pair in &divided.orders {
-            let (from, to) = (&self.steps[pair.from].at, &self.steps[pair.to].at);
+            let (from, to) = (self.steps.at(pair.from), self.steps.at(pair.to));
             // By how much the location with a clock of its own has to be put forward against the timeline of the process.
             if part(divided, pair.from) == 0 {
                 let bounds = divided.bounds.entry(to.location).or_default();
@@ -304,9 +287,7 @@ impl<'a> ProcessThreadSteps<'a> {
 
     /// Gives the steps of a location the times that belong to their recorded ones.
     pub fn map(&mut self, location: u32, time: impl Fn(i64) -> i64) {
-        for step in self.steps.iter_mut().filter(|step| step.at.location == location) {
-            step.at.time = time(step.at.raw);
-        }
+        self.steps.map(location, time);
     }
 
     /// The steps that have to be visited, by their places, ascending.
@@ -314,51 +295,23 @@ impl<'a> ProcessThreadSteps<'a> {
         let mut steps: Vec<usize> = divided.orders.iter().flat_map(|pair| [pair.from, pair.to]).collect();
         steps.sort_unstable();
         steps.dedup();
-        steps.into_iter().map(|step| self.steps[step].at).collect()
+        steps.into_iter().map(|step| self.steps.at(step)).collect()
     }
 
     /// The orders between timelines; `event_of` has the visited event of each step by location and number.
     pub fn orders(&self, divided: &Divided, event_of: &BTreeMap<(u32, EventNumber), u32>) -> Vec<ThreadOrder> {
         let event = |step: usize| {
-            let at = &self.steps[step].at;
+            let at = self.steps.at(step);
             event_of.get(&(at.location, at.number)).copied()
         };
         divided.orders.iter().filter_map(|pair| Some((pair.kind, event(pair.from)?, event(pair.to)?))).collect()
     }
 }
 
-/// What a location does in an instance of a team.
-#[derive(Debug)]
-struct TeamMembership {
-    begin: usize,
-    end: Option<usize>,
-    /// The fork that it has made, with the number of threads.
-    fork: Option<(usize, u32)>,
-    join: Option<usize>,
-    /// Arrival and departure at each barrier.
-    barriers: Vec<(usize, usize)>,
-}
-
-/// What is open at a location.
-#[derive(Debug, Default)]
-struct OpenConstructs {
-    /// Forks, with the place of the membership that has followed.
-    forks: Vec<(usize, u32, Option<usize>)>,
-    /// The last step was a fork.
-    forked: bool,
-    /// Teams, with the places of the memberships.
-    teams: Vec<(CommId, usize)>,
-    /// The arrival at a barrier, and how deep in others.
-    barrier: Option<(RegionId, usize, u32)>,
-}
-
-/// The memberships of one team, by location.
-type Team = BTreeMap<u32, Vec<TeamMembership>>;
-
 impl ProcessThreadSteps<'_> {
     fn find(&self) -> StepOrders {
         let mut found = StepOrders::default();
-        self.teams(&mut found);
+        teams::find(&self.steps, &mut found);
         self.locks(&mut found);
         self.starts(&mut found);
         if let Some(accelerators) = &self.accelerators {
@@ -367,91 +320,13 @@ impl ProcessThreadSteps<'_> {
         found
     }
 
-    /// What all locations do in their teams.
-    fn teams(&self, found: &mut StepOrders) {
-        let mut teams: BTreeMap<CommId, Team> = BTreeMap::new();
-        let mut location = None;
-        let mut open = OpenConstructs::default();
-        for (step, ThreadStep { at, what }) in self.steps.iter().enumerate() {
-            if matches!(what, What::Accelerator) {
-                continue;
-            }
-            if location.replace(at.location) != Some(at.location) {
-                open = OpenConstructs::default();
-            }
-            let forked = std::mem::take(&mut open.forked);
-            match *what {
-                What::Thread(ThreadEvent::Fork { threads, .. }) => {
-                    open.forks.push((step, threads, None));
-                    open.forked = true;
-                }
-                What::Thread(ThreadEvent::Join { .. }) => match open.forks.pop() {
-                    Some((_, _, Some(place))) => {
-                        let team = open_team(&mut teams, at.location, place);
-                        if let Some(membership) = team {
-                            membership.join = Some(step);
-                        }
-                    }
-                    _ => found.counts.of(Trust::Forked).left_out += 1,
-                },
-                What::Thread(ThreadEvent::TeamBegin(team)) => {
-                    let list = teams.entry(team).or_default().entry(at.location).or_default();
-                    let fork = match open.forks.last_mut().filter(|_| forked) {
-                        Some((fork, threads, place)) => {
-                            *place = Some(step);
-                            Some((*fork, *threads))
-                        }
-                        None => None,
-                    };
-                    open.teams.push((team, list.len()));
-                    list.push(TeamMembership { begin: step, end: None, fork, join: None, barriers: Vec::new() });
-                }
-                What::Thread(ThreadEvent::TeamEnd(team)) => {
-                    let place = open.teams.iter().rposition(|(other, _)| *other == team);
-                    match place.map(|place| open.teams.remove(place)) {
-                        Some((_, place)) => {
-                            let list = teams.get_mut(&team).and_then(|team| team.get_mut(&at.location));
-                            if let Some(membership) = list.and_then(|list| list.get_mut(place)) {
-                                membership.end = Some(step);
-                            }
-                        }
-                        None => found.counts.of(Trust::Forked).left_out += 1,
-                    }
-                }
-                What::Arrive(region) => match &mut open.barrier {
-                    Some((_, _, depth)) => *depth += 1,
-                    None => open.barrier = Some((region, step, 0)),
-                },
-                What::Depart => match open.barrier.take() {
-                    Some((region, arrival, depth)) if depth > 0 => open.barrier = Some((region, arrival, depth - 1)),
-                    Some((_, arrival, _)) => {
-                        let membership = open
-                            .teams
-                            .last()
-                            .and_then(|&(team, place)| teams.get_mut(&team)?.get_mut(&at.location)?.get_mut(place));
-                        match membership {
-                            Some(membership) => membership.barriers.push((arrival, step)),
-                            None => found.counts.of(Trust::Barrier).left_out += 1,
-                        }
-                    }
-                    None => {}
-                },
-                What::Thread(_) | What::Accelerator => {}
-            }
-        }
-        let main = |step: usize| self.steps[step].at.location == 0;
-        for team in teams.into_values() {
-            instances(team, main, found);
-        }
-    }
-
     fn locks(&self, found: &mut StepOrders) {
         // By lock and order: the acquisition, and the last release.
         let mut held: BTreeMap<ThreadLock, (Option<usize>, Option<usize>)> = BTreeMap::new();
-        for (step, ThreadStep { what, .. }) in self.steps.iter().enumerate() {
-            match what {
-                What::Thread(ThreadEvent::AcquireLock(lock)) => held.entry(*lock).or_default().0 = Some(step),
-                What::Thread(ThreadEvent::ReleaseLock(lock)) => held.entry(*lock).or_default().1 = Some(step),
+        for (step, event) in self.steps.others() {
+            match event {
+                ThreadEvent::AcquireLock(lock) => held.entry(*lock).or_default().0 = Some(*step),
+                ThreadEvent::ReleaseLock(lock) => held.entry(*lock).or_default().1 = Some(*step),
                 _ => {}
             }
         }
@@ -473,8 +348,7 @@ impl ProcessThreadSteps<'_> {
     fn starts(&self, found: &mut StepOrders) {
         let mut threads: BTreeMap<_, [Vec<usize>; 4]> = BTreeMap::new();
         let mut tasks: BTreeMap<_, (Vec<usize>, BTreeMap<u32, usize>)> = BTreeMap::new();
-        for (step, ThreadStep { at, what }) in self.steps.iter().enumerate() {
-            let What::Thread(event) = what else { continue };
+        for &(step, ref event) in self.steps.others() {
             match event {
                 ThreadEvent::Create(start) => threads.entry(*start).or_default()[0].push(step),
                 ThreadEvent::Begin(start) => threads.entry(*start).or_default()[1].push(step),
@@ -482,7 +356,8 @@ impl ProcessThreadSteps<'_> {
                 ThreadEvent::Wait(start) => threads.entry(*start).or_default()[3].push(step),
                 ThreadEvent::TaskCreate(task) => tasks.entry(*task).or_default().0.push(step),
                 ThreadEvent::TaskSwitch(task) => {
-                    tasks.entry(*task).or_default().1.entry(at.location).or_insert(step);
+                    let location = self.steps.location(step);
+                    tasks.entry(*task).or_default().1.entry(location).or_insert(step);
                 }
                 _ => {}
             }
@@ -507,88 +382,8 @@ impl ProcessThreadSteps<'_> {
 
     /// A pair, if it is not of one thread, which has an order anyway.
     fn pair(&self, kind: Trust, from: usize, to: usize, found: &mut StepOrders) {
-        if self.steps[from].at.location != self.steps[to].at.location {
+        if self.steps.location(from) != self.steps.location(to) {
             found.pairs.push(OrderedSteps { kind, from, to });
         }
-    }
-}
-
-/// The membership of a location that begins with step `begin`.
-fn open_team(teams: &mut BTreeMap<CommId, Team>, location: u32, begin: usize) -> Option<&mut TeamMembership> {
-    teams.values_mut().find_map(|team| {
-        let list = team.get_mut(&location)?;
-        let place = list.binary_search_by_key(&begin, |membership| membership.begin).ok()?;
-        list.get_mut(place)
-    })
-}
-
-/// Puts the memberships of a team together: the k-th instance is the k-th fork of the one location that forks it.
-fn instances(mut team: Team, of_main: impl Fn(usize) -> bool, found: &mut StepOrders) {
-    let forks = |list: &[TeamMembership]| list.iter().all(|membership| membership.fork.is_some());
-    let masters: Vec<u32> = team.iter().filter(|(_, list)| forks(list)).map(|(&location, _)| location).collect();
-    let all: usize = team.values().map(Vec::len).sum();
-    let ([master], true) = (
-        &masters[..],
-        team.iter().all(|(location, list)| {
-            masters.contains(location) || list.iter().all(|membership| membership.fork.is_none())
-        }),
-    ) else {
-        found.counts.of(Trust::Forked).left_out += all as u64;
-        return;
-    };
-    let Some(master) = team.remove(master) else { return };
-    let sizes: Vec<u32> = master.iter().map(|membership| membership.fork.map_or(0, |(_, threads)| threads)).collect();
-    // The members of each instance, beside the master.
-    let mut members: Vec<Vec<&TeamMembership>> = sizes.iter().map(|_| Vec::new()).collect();
-    let mut whole: Vec<bool> = vec![true; sizes.len()];
-    for list in team.values() {
-        let of = |least: u32| sizes.iter().filter(|&&size| size >= least).count();
-        let mut leasts: Vec<u32> = sizes.clone();
-        leasts.sort_unstable();
-        leasts.dedup();
-        // A thread is in all instances, or in those of more threads than its number.
-        let least = if list.len() == sizes.len() { Some(0) } else { leasts.into_iter().find(|&s| of(s) == list.len()) };
-        match least {
-            Some(least) => {
-                let places = (0..sizes.len()).filter(|&place| sizes[place] >= least);
-                places.zip(list).for_each(|(place, membership)| members[place].push(membership));
-            }
-            None => {
-                found.counts.of(Trust::Forked).left_out += list.len() as u64;
-                // Nobody knows in which of them it was.
-                whole.fill(false);
-            }
-        }
-    }
-    if master.first().is_some_and(|own| of_main(own.begin)) {
-        found.workers.extend(team.keys());
-        for ((own, members), _) in master.iter().zip(&members).zip(&whole).filter(|(_, whole)| **whole) {
-            if let (Some((fork, _)), Some(join)) = (own.fork, own.join) {
-                found.regions.push(ParallelRegion { fork, join, others: members.len() as u32 });
-            }
-        }
-    }
-    for ((own, members), whole) in master.iter().zip(&members).zip(whole) {
-        for member in members {
-            if let Some((from, _)) = own.fork {
-                found.pairs.push(OrderedSteps { kind: Trust::Forked, from, to: member.begin });
-            }
-            if let (Some(from), Some(to)) = (member.end, own.join) {
-                found.pairs.push(OrderedSteps { kind: Trust::Forked, from, to });
-            }
-        }
-        let count = own.barriers.len();
-        let all = || members.iter().copied().chain([own]);
-        if !whole || all().any(|membership| membership.barriers.len() != count) {
-            found.counts.of(Trust::Barrier).left_out += all().map(|m| m.barriers.len() as u64).sum::<u64>();
-            continue;
-        }
-        if members.is_empty() {
-            continue;
-        }
-        found.barriers.extend((0..count).map(|k| Barrier {
-            arrivals: all().map(|membership| membership.barriers[k].0).collect(),
-            departures: all().map(|membership| membership.barriers[k].1).collect(),
-        }));
     }
 }

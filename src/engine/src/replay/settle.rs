@@ -6,7 +6,7 @@
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport};
 use crate::matching::sync::SyncKind;
-use crate::replay::dataflow::{self, Stopped};
+use crate::replay::dataflow;
 use crate::replay::program::Program;
 use crate::replay::stall::{ChannelId, doubtful};
 use clc_trace::{CollectiveOp, Result};
@@ -24,8 +24,8 @@ pub fn settle(transport: &mut dyn Transport, program: &mut Program) -> Result<()
     if any[0] == 0 {
         return Ok(());
     }
-    while let Some(Stopped { position, bounds }) = dataflow::stopped_at(transport, program)? {
-        let channels = doubtful(transport, program, &position, &bounds)?;
+    while let Some(stopped) = dataflow::stopped_at(transport, program)? {
+        let channels = doubtful(transport, program, &stopped)?;
         if channels.is_empty() {
             break;
         }

@@ -16,6 +16,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most events of a circle that the error names.
 const NAMED: usize = 32;
 
+/// Where a replay stopped before the end.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The next event of every hosted timeline.
+    pub position: Vec<usize>,
+    /// What every event has got, see [`crate::replay::forward::Forward::logical`].
+    pub bounds: Vec<Vec<i64>>,
+    /// How many timestamps have arrived, by incoming channel.
+    pub arrived: Vec<u32>,
+}
+
 /// What waits in an instance of a communicator: definition index, number, and the group of those who wait (of an inter-communicator; else 0).
 type StalledInstance = (CommIndex, InstanceIndex, u32);
 
@@ -90,26 +101,19 @@ fn name(program: &Program, waiting: &[StalledEvent], timeline: TimelineNumber) -
     }
 }
 
-/// Does nothing if the replay has `finished`. Otherwise some events wait for each other in a circle, which only a trace that
-/// contradicts itself can contain: the error names the circle, and events whose absence may have shifted messages. Collective over the
-/// analysis ranks.
-pub fn check(
-    transport: &mut dyn Transport,
-    program: &Program,
-    position: &[usize],
-    bounds: &[Vec<i64>],
-    finished: bool,
-) -> Result<()> {
-    if finished {
-        return Ok(());
-    }
-    let (waiting, missing) = everywhere(transport, program, position, bounds)?;
+/// The replay has stopped before the end, so some events wait for each other in a circle, which only a trace that contradicts itself can contain: this error
+/// names the circle, and events whose absence may have shifted messages. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: &Stopped) -> Result<Error> {
+    let (waiting, missing) = everywhere(transport, program, stopped)?;
     let suspects: Vec<UndefinedPeer> =
         all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
     let circles = circles(&waiting, &missing);
     let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
         let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
-        return Err(Error::new(format!("the trace is contradictory: events wait for each other: {}", list.join("; "))));
+        return Ok(Error::new(format!("the trace is contradictory: events wait for each other: {}", list.join("; "))));
     };
     let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
     if circle.len() > NAMED {
@@ -118,7 +122,7 @@ pub fn check(
     let error = Error::new(format!("the trace is contradictory: circular wait: {}", list.join("; ")))
         .at_location(first.location)
         .at_event(first.event);
-    Err(if suspects.is_empty() {
+    Ok(if suspects.is_empty() {
         error
     } else {
         let names: Vec<String> = suspects.iter().take(UndefinedPeer::EXAMPLES).map(ToString::to_string).collect();
@@ -129,18 +133,13 @@ pub fn check(
     })
 }
 
-/// The channels in doubt that take part in circles, when the replay has stopped before the end: of each circle those with implied orders, or if it has
-/// none the others. Collective over the analysis ranks, which all get the same.
+/// The channels in doubt that take part in circles, when the replay has stopped before the end: of each circle the least certain ones
+/// ([`Trust::doubt`]). Collective over the analysis ranks, which all get the same.
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn doubtful(
-    transport: &mut dyn Transport,
-    program: &Program,
-    position: &[usize],
-    bounds: &[Vec<i64>],
-) -> Result<Vec<ChannelId>> {
-    let (waiting, missing) = everywhere(transport, program, position, bounds)?;
+pub fn doubtful(transport: &mut dyn Transport, program: &Program, stopped: &Stopped) -> Result<Vec<ChannelId>> {
+    let (waiting, missing) = everywhere(transport, program, stopped)?;
     let mut doubtful = Vec::new();
     for circle in circles(&waiting, &missing) {
         let channels = || {
@@ -149,8 +148,8 @@ pub fn doubtful(
                 Cause::Collective { .. } => None,
             })
         };
-        let least = channels().map(|channel| channel.trust).max();
-        doubtful.extend(channels().filter(|channel| Some(channel.trust) == least && channel.trust.in_doubt()));
+        let least = channels().map(|channel| channel.trust.doubt()).max();
+        doubtful.extend(channels().filter(|channel| Some(channel.trust.doubt()) == least && channel.trust.in_doubt()));
     }
     doubtful.sort_unstable();
     doubtful.dedup();
@@ -161,18 +160,18 @@ pub fn doubtful(
 fn everywhere(
     transport: &mut dyn Transport,
     program: &Program,
-    position: &[usize],
-    bounds: &[Vec<i64>],
+    stopped: &Stopped,
 ) -> Result<(Vec<StalledEvent>, Missing)> {
-    let here = waiting_here(transport.rank(), program, position, bounds);
+    let here = waiting_here(transport.rank(), program, stopped);
     let mut waiting: Vec<StalledEvent> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
     waiting.sort_by_key(|w| w.timeline);
-    let missing = missing(transport, program, position, &waiting)?;
+    let missing = missing(transport, program, &stopped.position, &waiting)?;
     Ok((waiting, missing))
 }
 
 /// The waiting events of the hosted timelines.
-fn waiting_here(here: AnalysisRank, program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<StalledEvent> {
+fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec<StalledEvent> {
+    let Stopped { position, bounds, arrived } = stopped;
     let mut waiting = Vec::new();
     for (local, (timeline, &at)) in (0..).map(LocalTimeline).zip(program.timelines.iter().zip(position)) {
         if at >= timeline.len() || bounds[local][at] != PENDING {
@@ -181,10 +180,14 @@ fn waiting_here(here: AnalysisRank, program: &Program, position: &[usize], bound
         let link = timeline.link(at);
         let cause = match timeline.kind(at) {
             kind @ (SyncKind::Receive | SyncKind::Join) => {
-                // Of several, one that comes from somebody who waits is as good as another: the first of the least trusted.
+                // Of several that have not arrived, one is as good as another: the first of the least trusted.
                 let several = if kind == SyncKind::Join { &program.messages.joins[link][..] } else { &[link as u32] };
-                let trust = |&&channel: &&u32| program.messages.incoming[channel as usize].trust;
-                let link = several.iter().max_by_key(trust).map_or(0, |&channel| channel as usize);
+                let is_pending = |&&channel: &&u32| {
+                    let receives = &program.messages.incoming[channel as usize].receives;
+                    !receives[..arrived[channel as usize] as usize].contains(&(at as u32))
+                };
+                let doubt = |&&channel: &&u32| program.messages.incoming[channel as usize].trust.doubt();
+                let link = several.iter().filter(is_pending).max_by_key(doubt).map_or(0, |&channel| channel as usize);
                 let channel = &program.messages.incoming[link];
                 let sending = (channel.host, channel.remote);
                 let ends = ChannelId { trust: channel.trust, sending, receiving: (here, link as u32) };

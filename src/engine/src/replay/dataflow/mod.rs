@@ -25,7 +25,7 @@ use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::Program;
-use crate::replay::stall;
+use crate::replay::stall::{self, Stopped};
 use clc_trace::{CommRank, Fraction, Result, Ticks};
 use controlled_logical_clock::forward::ForwardParameters;
 use flight::{OpenInstances, Times, damaged, times_in, tops_in};
@@ -154,15 +154,6 @@ pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Opti
     Ok(through.then(|| replay.largest_advance()))
 }
 
-/// Where a replay stopped before the end.
-#[derive(Debug)]
-pub struct Stopped {
-    /// The next event of every hosted timeline.
-    pub position: Vec<usize>,
-    /// What every event has got, see [`Forward::logical`].
-    pub bounds: Vec<Vec<i64>>,
-}
-
 /// Where a replay stops, if it does not get to the end. Collective over the analysis ranks; all get through or none.
 ///
 /// # Errors
@@ -171,8 +162,8 @@ pub(crate) fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Re
     let times = program.times(|timeline| &timeline.time);
     let mut replay = DataflowReplay::<1>::new(program, times, LAMPORT, false);
     let finished = replay.run(transport)?;
-    let DataflowReplay { position, forward, .. } = replay;
-    Ok((!finished).then_some(Stopped { position, bounds: forward.logical }))
+    let DataflowReplay { position, forward, arrived, .. } = replay;
+    Ok((!finished).then_some(Stopped { position, bounds: forward.logical, arrived }))
 }
 
 /// Replays `CLOCKS` clocks at once: the one of the formula, and the plain Lamport clock.
@@ -250,8 +241,11 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     fn complete(mut self, transport: &mut dyn Transport, finished: bool) -> Result<(Forward, Option<Ticks>)> {
         self.forward.largest_advance = self.largest_advance();
         self.forward.jumps = self.clocks.iter().map(TimelineClock::jumps).sum();
-        let DataflowReplay { program, position, forward, lamport, .. } = self;
-        stall::check(transport, program, &position, &forward.logical, finished)?;
+        let DataflowReplay { program, position, forward, arrived, lamport, .. } = self;
+        if !finished {
+            let stopped = Stopped { position, bounds: forward.logical, arrived };
+            return Err(stall::contradiction(transport, program, &stopped)?);
+        }
         Ok((forward, lamport.largest_advance()))
     }
 
