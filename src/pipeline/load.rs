@@ -1,7 +1,7 @@
 //! Scanning the hosted timelines once and matching what they did with whom.
 
 use crate::pipeline::open::TraceHandle;
-use crate::pipeline::timeline_scan::{KnownCalls, MpiCalls, TimelineScan, scan};
+use crate::pipeline::timeline_scan::{KnownCalls, MpiCalls, Scratch, TimelineScan, scan};
 use crate::report::Warnings;
 use clc_clock::{RANGE, RefinedClocks};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
@@ -18,6 +18,7 @@ use clc_engine::replay::settle::settle;
 use clc_trace::progress::Progress;
 use clc_trace::{LocationId, MpiRank, OwnTimeline, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::latency::LatencyBasis;
+use std::sync::{Mutex, PoisonError};
 
 pub use crate::pipeline::local_trace::{LoadOptions, LoadedLocation, LocalTrace};
 
@@ -63,10 +64,17 @@ pub(crate) fn load_with(
     let accelerators = AcceleratorCalls::of(&opened.definitions);
     let run = |mpi: MpiCalls<'_>| {
         let calls = KnownCalls { mpi, accelerators: &accelerators };
+        // As many as there are threads at work.
+        let spare: Mutex<Vec<Scratch>> = Mutex::default();
+        let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
         opened.workers.run(hosted.len(), progress, |job, advance| {
             let timeline = TimelineNumber((hosted.start + job) as u32);
             let clocks = refined.map(|refined| (refined, timeline));
-            scan(opened, &opened.timelines.all[timeline], &table, options, clocks, calls, advance)
+            let mut scratch = spares().pop().unwrap_or_default();
+            let timeline = &opened.timelines.all[timeline];
+            let scanned = scan(opened, timeline, &table, options, clocks, calls, (&mut scratch, advance));
+            spares().push(scratch);
+            scanned
         })
     };
     let synchronous = calls.synchronous();

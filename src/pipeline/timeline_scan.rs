@@ -14,7 +14,7 @@ use clc_engine::matching::extract::Extractor;
 use clc_engine::matching::extracted::Extract;
 use clc_engine::matching::split::TiedLocations;
 use clc_engine::matching::sync::EventCoordinates;
-use clc_engine::matching::threads::{Divided, ProcessThreadSteps};
+use clc_engine::matching::threads::{Divided, ProcessThreadSteps, Steps};
 use clc_trace::workers::Advance;
 use clc_trace::{ClockOffset, Event, EventNumber, RegionId, Result, Ticks, Timeline, TimelineNumber};
 use controlled_logical_clock::forward::ForwardParameters;
@@ -54,6 +54,13 @@ impl TimelineScan {
     }
 }
 
+/// Memory that is needed while a timeline of several locations is scanned, and can be used again for the next one.
+#[derive(Default)]
+pub(super) struct Scratch {
+    visits: Vec<Visit>,
+    steps: Steps,
+}
+
 /// Scans one timeline.
 pub(super) fn scan(
     opened: &TraceHandle,
@@ -62,7 +69,7 @@ pub(super) fn scan(
     options: &LoadOptions,
     refined: Option<(&RefinedClocks, TimelineNumber)>,
     known: KnownCalls<'_>,
-    advance: Advance<'_>,
+    (scratch, advance): (&mut Scratch, Advance<'_>),
 ) -> Result<TimelineScan> {
     let archive = &opened.archive;
     let mut warnings = Warnings::default();
@@ -87,9 +94,10 @@ pub(super) fn scan(
         close if close > 0 && options.presync.refines() => close.saturating_add(1),
         close => close,
     };
-    let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(Vec::new);
+    let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(|| std::mem::take(&mut scratch.visits));
     let mut loaded: Vec<LoadedLocation> = Vec::new();
-    let mut threads = Threads::new(opened, known.accelerators, &timeline.locations);
+    let memory = std::mem::take(&mut scratch.steps);
+    let mut threads = Threads::new(opened, known.accelerators, &timeline.locations, memory);
     for (number, (&index, local)) in timeline.locations.iter().zip(&locals).enumerate() {
         let id = opened.definitions.locations[index].id;
         let own = &local.clock_offsets;
@@ -167,7 +175,7 @@ pub(super) fn scan(
             visits.extend(threads.steps.places(&divided).into_iter().map(step));
         }
         visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number, visit.what.order()));
-        for Visit { at, what, near } in visits {
+        for Visit { at, what, near } in visits.drain(..) {
             let index = timeline.locations[at.location as usize];
             let id = opened.definitions.locations[index].id;
             let visited = match what {
@@ -185,6 +193,7 @@ pub(super) fn scan(
                 extractor.once(at)?;
             }
         }
+        scratch.visits = visits;
     }
     let mut extract = extractor.finish();
     if divided.is_divided() {
@@ -192,6 +201,7 @@ pub(super) fn scan(
         extract.part_of = divided.part_of;
     }
     extract.threads = divided.counts;
+    scratch.steps = threads.steps.into_memory();
     Ok(TimelineScan { extract, locations: loaded, warnings })
 }
 
@@ -205,10 +215,10 @@ struct Threads<'a> {
 }
 
 impl<'a> Threads<'a> {
-    fn new(opened: &'a TraceHandle, calls: &'a AcceleratorCalls, locations: &[usize]) -> Self {
+    fn new(opened: &'a TraceHandle, calls: &'a AcceleratorCalls, locations: &[usize], memory: Steps) -> Self {
         let wanted = locations.len() > 1;
         let accelerators = wanted.then(|| ProcessAccelerators::new(calls, &opened.definitions, locations)).flatten();
-        let steps = ProcessThreadSteps::new(&opened.definitions.thread_barriers, accelerators);
+        let steps = ProcessThreadSteps::new(&opened.definitions.thread_barriers, accelerators).with_memory(memory);
         Threads { steps, wanted, bound: TiedLocations::default() }
     }
 

@@ -10,7 +10,7 @@
 //! of them as there is work. Whatever is not certain is left out, and counted with the reason.
 
 use crate::matching::channels::Trust;
-use crate::matching::steps::{OrderedSteps, StepOrders, Unpaired};
+use crate::matching::steps::{StepOrders, Unpaired};
 use crate::matching::sync::EventCoordinates;
 use clc_trace::{
     AttributeId, Definitions, Event, EventNumber, LocationGroupId, LocationId, LocationKind, ParameterId, RegionId,
@@ -336,7 +336,7 @@ impl<'a> ProcessAccelerators<'a> {
     }
 
     /// Finds the pairs.
-    pub(super) fn find(&self, found: &mut StepOrders) {
+    pub(super) fn find(&self, found: &mut StepOrders<'_>) {
         let mut done = IssuedWork::new();
         let mut paired = vec![false; self.works.len()];
         for kind in [Kind::Kernel, Kind::Copy] {
@@ -367,10 +367,10 @@ impl<'a> ProcessAccelerators<'a> {
                 for (issue, place) in issues.into_iter().zip(works) {
                     let work = &self.works[place];
                     paired[place] = true;
-                    found.pairs.push(OrderedSteps { kind: Trust::Issued, from: issue.entered, to: work.begin });
+                    found.pair(Trust::Issued, issue.entered, work.begin);
                     // A copy to a device may be complete later than its call, which has only read what is copied.
                     if let (Some(end), Some(left), true) = (work.end, issue.left, work.to_host) {
-                        found.pairs.push(OrderedSteps { kind: Trust::Awaited, from: end, to: left });
+                        found.pair(Trust::Awaited, end, left);
                     }
                     done.entry((issue.location, work.stream)).or_default().push((issue.number, work.end));
                 }
@@ -381,7 +381,7 @@ impl<'a> ProcessAccelerators<'a> {
     }
 
     /// Who has waited for what was issued before by the same location.
-    fn find_waits(&self, done: &IssuedWork, paired: &[bool], found: &mut StepOrders) {
+    fn find_waits(&self, done: &IssuedWork, paired: &[bool], found: &mut StepOrders<'_>) {
         let mut unknown = vec![false; self.groups.len()];
         for (work, paired) in self.works.iter().zip(paired) {
             unknown[work.stream as usize] |= !paired;
@@ -410,7 +410,7 @@ impl<'a> ProcessAccelerators<'a> {
                 let Some(list) = done.get(&(wait.location, stream)) else { continue };
                 let before = list.partition_point(|(number, _)| *number < wait.entered);
                 if let Some(end) = list[..before].iter().rev().find_map(|(_, end)| *end) {
-                    found.pairs.push(OrderedSteps { kind: Trust::Awaited, from: end, to: wait.left });
+                    found.pair(Trust::Awaited, end, wait.left);
                     known = true;
                 }
             }

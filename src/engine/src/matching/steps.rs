@@ -32,9 +32,10 @@ pub(super) enum What {
     Accelerator,
 }
 
-/// The steps of all threads of a process, location after location, each in its order.
+/// The steps of all threads of a process, location after location, each in its order. Its memory can be used again for the next process
+/// ([`crate::matching::threads::ProcessThreadSteps::into_memory`]).
 #[derive(Debug, Default)]
-pub(super) struct Steps {
+pub struct Steps {
     list: Vec<Step>,
     /// Each location with its first step.
     locations: Vec<(u32, usize)>,
@@ -43,6 +44,14 @@ pub(super) struct Steps {
 }
 
 impl Steps {
+    /// Forgets all steps, but keeps their memory.
+    pub(super) fn clear(&mut self) {
+        let Steps { list, locations, others } = self;
+        list.clear();
+        locations.clear();
+        others.clear();
+    }
+
     /// Adds a step, and says which one it is.
     #[inline]
     pub(super) fn push(&mut self, at: EventCoordinates, what: What) -> usize {
@@ -233,8 +242,16 @@ pub struct ThreadConstructs {
 
 /// All pairs of a process.
 #[derive(Debug, Default)]
-pub(super) struct StepOrders {
+pub(super) struct StepOrders<'a> {
+    /// Where the pairs are only compared, and counted as those of one timeline, if they are in order: the steps.
+    compares: Option<&'a Steps>,
+    /// One of them was not in order, so the counts are not all.
+    pub(super) contradicted: bool,
+    /// Pairs of one kind that have been counted last.
+    last: Option<(Trust, u64)>,
+    /// If they are not only compared.
     pub(super) pairs: Vec<OrderedSteps>,
+    /// If they are not only compared.
     pub(super) barriers: Barriers,
     /// Of the main location, whose teams are complete.
     pub(super) regions: Vec<ParallelRegion>,
@@ -243,7 +260,55 @@ pub(super) struct StepOrders {
     pub(super) counts: ThreadCounts,
 }
 
-impl StepOrders {
+impl<'a> StepOrders<'a> {
+    /// All are in order, as far as is known: what is found is compared, and not kept.
+    pub(super) fn comparing(steps: &'a Steps) -> Self {
+        StepOrders { compares: Some(steps), ..StepOrders::default() }
+    }
+
+    /// Adds a pair of steps of different locations.
+    #[inline]
+    pub(super) fn pair(&mut self, kind: Trust, from: usize, to: usize) {
+        match self.compares {
+            Some(steps) if steps.time(from) <= steps.time(to) => self.count(kind),
+            Some(_) => self.contradicted = true,
+            None => self.pairs.push(OrderedSteps { kind, from, to }),
+        }
+    }
+
+    /// Adds a barrier of at least two threads.
+    #[inline]
+    pub(super) fn barrier(&mut self, steps: impl Iterator<Item = (usize, usize)>) {
+        let Some(compares) = self.compares else { return self.barriers.push(steps) };
+        let ends = |(latest, earliest): (i64, i64), (arrival, departure)| {
+            (latest.max(compares.time(arrival)), earliest.min(compares.time(departure)))
+        };
+        let (latest, earliest) = steps.fold((i64::MIN, i64::MAX), ends);
+        if latest <= earliest {
+            self.count(Trust::Barrier);
+        } else {
+            self.contradicted = true;
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, kind: Trust) {
+        match &mut self.last {
+            Some((last, pairs)) if *last == kind => *pairs += 1,
+            _ => {
+                self.count_last();
+                self.last = Some((kind, 1));
+            }
+        }
+    }
+
+    /// No more pairs follow.
+    pub(super) fn count_last(&mut self) {
+        if let Some((kind, pairs)) = self.last.take() {
+            self.counts.of(kind).shared += pairs;
+        }
+    }
+
     /// Leaves so many steps out, and says why.
     pub(super) fn leave(&mut self, kind: Trust, why: Unpaired, steps: u64) {
         self.counts.of(kind).left_out += steps;

@@ -4,7 +4,7 @@
 //! of at least so many threads as makes their number right.
 
 use crate::matching::channels::Trust;
-use crate::matching::steps::{OrderedSteps, ParallelRegion, StepOrders, Steps, What};
+use crate::matching::steps::{ParallelRegion, StepOrders, Steps, What};
 use clc_trace::{CommId, RegionId};
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ struct OpenConstructs {
 }
 
 /// Finds what all locations do in their teams.
-pub(super) fn find(steps: &Steps, found: &mut StepOrders) {
+pub(super) fn find(steps: &Steps, found: &mut StepOrders<'_>) {
     let mut teams = Teams::default();
     for (location, of) in steps.by_location() {
         let mut open = OpenConstructs::default();
@@ -176,7 +176,7 @@ pub(super) fn find(steps: &Steps, found: &mut StepOrders) {
 }
 
 /// Puts the memberships of a team together: the k-th instance is the k-th fork of the one location that forks it.
-fn instances(team: &[Memberships], found: &mut StepOrders) {
+fn instances(team: &[Memberships], found: &mut StepOrders<'_>) {
     let forks = |memberships: &Memberships| memberships.forks.len() == memberships.list.len();
     let masters: Vec<usize> = (0..team.len()).filter(|&place| forks(&team[place])).collect();
     let alone = |master: usize| (0..team.len()).all(|place| place == master || team[place].forks.is_empty());
@@ -226,9 +226,9 @@ fn instances(team: &[Memberships], found: &mut StepOrders) {
         barriers.clear();
         for (memberships, _, next) in members.iter_mut().filter(|(_, least, _)| fork.threads >= *least) {
             let Membership { begin, end, .. } = memberships.list[*next];
-            found.pairs.push(OrderedSteps { kind: Trust::Forked, from: fork.step, to: begin });
+            found.pair(Trust::Forked, fork.step, begin);
             if let (Some(from), Some(to)) = (end, fork.join) {
-                found.pairs.push(OrderedSteps { kind: Trust::Forked, from, to });
+                found.pair(Trust::Forked, from, to);
             }
             barriers.push(memberships.barriers(*next));
             *next += 1;
@@ -242,7 +242,7 @@ fn instances(team: &[Memberships], found: &mut StepOrders) {
         if !whole || barriers.iter().any(|own| own.len() != count) {
             found.counts.of(Trust::Barrier).left_out += barriers.iter().map(|own| own.len() as u64).sum::<u64>();
         } else if others > 0 {
-            (0..count).for_each(|k| found.barriers.push(barriers.iter().map(|own| own[k])));
+            (0..count).for_each(|k| found.barrier(barriers.iter().map(|own| own[k])));
         }
     }
 }

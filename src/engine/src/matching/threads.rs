@@ -18,8 +18,8 @@
 
 use crate::matching::accelerators::ProcessAccelerators;
 use crate::matching::channels::Trust;
-use crate::matching::steps::{OrderedSteps, StepOrders, Steps, ThreadCounts, What};
-pub use crate::matching::steps::{ParallelRegion, ThreadConstructs};
+use crate::matching::steps::{OrderedSteps, StepOrders, ThreadCounts, What};
+pub use crate::matching::steps::{ParallelRegion, Steps, ThreadConstructs};
 use crate::matching::sync::EventCoordinates;
 use crate::matching::teams;
 use crate::matching::through::first_contradiction;
@@ -84,6 +84,18 @@ impl<'a> ProcessThreadSteps<'a> {
         ProcessThreadSteps { barriers, steps: Steps::default(), accelerators }
     }
 
+    /// The same, with memory that was used for the steps of another process.
+    pub fn with_memory(self, memory: Steps) -> Self {
+        ProcessThreadSteps { steps: memory, ..self }
+    }
+
+    /// Its memory, for the steps of another process.
+    pub fn into_memory(self) -> Steps {
+        let mut steps = self.steps;
+        steps.clear();
+        steps
+    }
+
     /// The attributes by which calls name the streams of accelerators, ascending; `None` if the process has no streams.
     pub fn stream_references(&self) -> Option<&'a [AttributeId]> {
         self.accelerators.as_ref().map(ProcessAccelerators::references)
@@ -126,17 +138,20 @@ impl<'a> ProcessThreadSteps<'a> {
     /// Finds the pairs, and which locations cannot have the clock of the others: those of the `locations` that are `apart` anyway, and those of violated
     /// pairs. Location 0 and those that are `bound` to it stay in the timeline of the process.
     pub fn divide(&self, apart: &[bool], bound: &[bool]) -> Divided {
-        let mut found = self.find();
         let mut own: Vec<bool> = apart.to_vec();
         let location = |step: usize| self.steps.location(step) as usize;
         let time = |step: usize| self.steps.time(step);
         let stays = |location: usize| location == 0 || bound[location];
         (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
         // Mostly all is in order, and there is nothing else to find out.
-        if !own.contains(&true) && self.in_order(&found) {
-            self.count_shared(&mut found);
-            return Divided { part_of: vec![0; own.len()], counts: found.counts, ..Divided::default() };
+        if !own.contains(&true) {
+            let mut found = self.find(StepOrders::comparing(&self.steps));
+            found.count_last();
+            if !found.contradicted {
+                return Divided { part_of: vec![0; own.len()], counts: found.counts, ..Divided::default() };
+            }
         }
+        let found = self.find(StepOrders::default());
         // The clock of a stream is not that of the process, so of the two it is the stream that is wrong.
         for pair in found.pairs.iter().filter(|pair| pair.kind.of_accelerators() && time(pair.from) > time(pair.to)) {
             let is_stream = |location: usize| {
@@ -180,7 +195,7 @@ impl<'a> ProcessThreadSteps<'a> {
 
     /// What the threads do together, whatever clocks they have. The main location of the process is the one with number 0.
     pub fn constructs(&self) -> ThreadConstructs {
-        let StepOrders { pairs, barriers, mut regions, workers, .. } = self.find();
+        let StepOrders { pairs, barriers, mut regions, workers, .. } = self.find(StepOrders::default());
         let locks = pairs.into_iter().filter(|pair| pair.kind == Trust::Locked).map(|pair| (pair.from, pair.to));
         regions.sort_unstable_by_key(|region| region.fork);
         let mut joined = None;
@@ -192,30 +207,8 @@ impl<'a> ProcessThreadSteps<'a> {
         ThreadConstructs { barriers, locks: locks.collect(), regions, workers: workers.len() as u32 }
     }
 
-    /// Whether no pair and no barrier is violated by the times as they are.
-    fn in_order(&self, found: &StepOrders) -> bool {
-        let time = |step: usize| self.steps.time(step);
-        let in_order = |barrier: &[(usize, usize)]| {
-            let latest = barrier.iter().map(|&(arrival, _)| time(arrival)).max();
-            let earliest = barrier.iter().map(|&(_, departure)| time(departure)).min();
-            latest.zip(earliest).is_none_or(|(latest, earliest)| latest <= earliest)
-        };
-        found.pairs.iter().all(|pair| time(pair.from) <= time(pair.to)) && found.barriers.iter().all(in_order)
-    }
-
-    /// As [`ProcessThreadSteps::count`], where all is in order and all locations share a timeline.
-    fn count_shared(&self, found: &mut StepOrders) {
-        for pairs in found.pairs.chunk_by(|one, other| one.kind == other.kind) {
-            found.counts.of(pairs[0].kind).shared += pairs.len() as u64;
-        }
-        let shared = found.barriers.iter().filter(|barrier| barrier.len() > 1).count() as u64;
-        if shared > 0 {
-            found.counts.of(Trust::Barrier).shared += shared;
-        }
-    }
-
     /// Counts the pairs within timelines, and keeps those between timelines.
-    fn count(&self, found: &StepOrders, divided: &mut Divided) {
+    fn count(&self, found: &StepOrders<'_>, divided: &mut Divided) {
         let part = |divided: &Divided, step: usize| divided.part_of[self.steps.location(step) as usize];
         let place = |step: usize| {
             let at = self.steps.at(step);
@@ -309,8 +302,8 @@ impl<'a> ProcessThreadSteps<'a> {
 }
 
 impl ProcessThreadSteps<'_> {
-    fn find(&self) -> StepOrders {
-        let mut found = StepOrders::default();
+    /// Adds all pairs to `found`.
+    fn find<'a>(&self, mut found: StepOrders<'a>) -> StepOrders<'a> {
         teams::find(&self.steps, &mut found);
         self.locks(&mut found);
         self.starts(&mut found);
@@ -320,7 +313,7 @@ impl ProcessThreadSteps<'_> {
         found
     }
 
-    fn locks(&self, found: &mut StepOrders) {
+    fn locks(&self, found: &mut StepOrders<'_>) {
         // By lock and order: the acquisition, and the last release.
         let mut held: BTreeMap<ThreadLock, (Option<usize>, Option<usize>)> = BTreeMap::new();
         for (step, event) in self.steps.others() {
@@ -345,7 +338,7 @@ impl ProcessThreadSteps<'_> {
     }
 
     /// Threads that are created, and tasks.
-    fn starts(&self, found: &mut StepOrders) {
+    fn starts(&self, found: &mut StepOrders<'_>) {
         let mut threads: BTreeMap<_, [Vec<usize>; 4]> = BTreeMap::new();
         let mut tasks: BTreeMap<_, (Vec<usize>, BTreeMap<u32, usize>)> = BTreeMap::new();
         for &(step, ref event) in self.steps.others() {
@@ -381,9 +374,9 @@ impl ProcessThreadSteps<'_> {
     }
 
     /// A pair, if it is not of one thread, which has an order anyway.
-    fn pair(&self, kind: Trust, from: usize, to: usize, found: &mut StepOrders) {
+    fn pair(&self, kind: Trust, from: usize, to: usize, found: &mut StepOrders<'_>) {
         if self.steps.location(from) != self.steps.location(to) {
-            found.pairs.push(OrderedSteps { kind, from, to });
+            found.pair(kind, from, to);
         }
     }
 }
