@@ -250,11 +250,12 @@ fn a_clock_that_only_another_wrong_one_contradicts_is_found() {
     assert_corrected(&with_partner(vec![(main, 0), (first, -50), (second, -130)]), "thread_lock", 2, 2);
 }
 
-/// Threads with clocks of their own that send and receive by one tag: nobody knows in which order, while all know when a team was forked, met and was joined.
+/// Threads with clocks of their own, which are wrong by several rounds, that send and receive by one tag: nobody knows in which order, while all know when a team was forked, met
+/// and was joined. (How many had been sent when so many were received may still be wrong in the output: it was counted with the clocks of before.)
 #[test]
 fn what_threads_share_yields_to_their_steps() {
     let process = |peer: u32, ahead: [i64; 2]| -> Threads {
-        let rounds = || (0..20).map(|round| 1000 * round);
+        let rounds = || (0..20).map(|round| 100_000 + 1000 * round);
         let main = rounds().flat_map(|t| {
             let [a, b] = barrier(t + 300, t + 330);
             let messages = [(t + 200, Event::MpiSend(message(peer))), (t + 260, Event::MpiRecv(message(peer)))];
@@ -273,13 +274,13 @@ fn what_threads_share_yields_to_their_steps() {
         let workers = (1..).zip(ahead).map(|(k, ahead)| (worker(k).collect(), ahead));
         [(main.collect(), 0)].into_iter().chain(workers).collect()
     };
-    let trace = trace(vec![process(1, [-70, 90]), process(0, [60, -80])]);
+    let trace = trace(vec![process(1, [-7000, 9000]), process(0, [6000, -8000])]);
     let directory = tempfile::tempdir().expect("a directory");
     let path = written(directory.path(), &trace);
     for presync in ["none", "auto"] {
         let out = directory.path().join(presync);
         run(alone().args(["-q", "--presync", presync, "-o"]).arg(&out).arg(&path)).expect(0, presync);
-        let after = report(&out, &["check", "--presync", "none"], 0);
+        let after = report(&out, &["check", "--presync", "none"], if presync == "none" { 1 } else { 0 });
         let violated: Vec<u64> = ["fork", "thread_barrier"].iter().map(|kind| found(&after, kind).1).collect();
         assert_eq!(violated, [0, 0], "{presync}");
         let left_out = after["matching"]["threads"].as_array().expect("a list").iter().map(|of| &of["left_out"]);

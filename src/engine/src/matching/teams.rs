@@ -94,13 +94,12 @@ impl Teams {
     }
 }
 
-/// A fork that has not been joined: its step, its number of threads, and where the membership is that has followed it.
+/// A fork that has not been joined: its step, its number of threads, and the number of the team and the place among its forks if a membership has followed it.
 type OpenFork = (usize, u32, Option<(usize, usize)>);
 
 /// What is open at a location.
 #[derive(Debug, Default)]
 struct OpenConstructs {
-    /// Forks with their numbers of threads, and the places of those that a membership has followed: number of the team, and place in its forks.
     forks: Vec<OpenFork>,
     /// The last step was a fork.
     forked: bool,
