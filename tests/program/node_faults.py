@@ -3,6 +3,7 @@
 
 node_faults.py dead PROGRAM DIRECTORY APP     the third of four nodes loses its network and all of its processes
 node_faults.py cut PROGRAM DIRECTORY          the first two of four nodes cannot reach the other two for a while
+node_faults.py clock PROGRAM DIRECTORY BAD    the system time of the third of four nodes is set, then the raw clock of the second; BAD is tests/apps/bad_node.c
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any
 NODES = 4
 # Whatever takes longer has failed.
 PATIENCE = 40.0
+# Some clocks are compared with each other ten times a minute only, at random, and a word about one waits for all of them.
+LONG = 130.0
 # Questions that are asked a quarter of a second apart.
 LOOKS = 20
 Said = dict[str, Any]
@@ -43,13 +46,25 @@ class Job:
         options = ("--monitor", "--interface", "10.77.0.0/16", "-o", str(self.directory / "run"))
         self.start(self.program, "record", *options, "--", *words)
 
+    def sleep(self, seconds: int) -> None:
+        """A job without a process of MPI, for which agents are started one by one."""
+        self.record("sleep", str(seconds))
+        begun = time.monotonic()
+        while not (self.directory / "run.monitor/job.json").exists() and time.monotonic() - begun < PATIENCE:
+            time.sleep(0.02)
+
     def why(self, node: int = 1) -> Said:
         words = [self.program, "watch", str(self.directory / "run.monitor"), "--why", "--json", "-"]
         done = subprocess.run([*on(node), *words], env=self.environment, capture_output=True, text=True, check=False)
         said: Said = json.loads(done.stdout) if done.stdout.startswith("{") else {"sentence": done.stderr}
         return {"verdict": "", "ranks": [], "agents": [], "ranks_to_blame": [], "status": done.returncode} | said
 
-    def until(self, what: Callable[[Said], bool], node: int = 1) -> Said:
+    def text(self) -> str:
+        """What people read."""
+        words = [self.program, "watch", str(self.directory / "run.monitor"), "--why"]
+        return subprocess.run(words, env=self.environment, capture_output=True, text=True, check=False).stdout
+
+    def until(self, what: Callable[[Said], bool], node: int = 1, patience: float = PATIENCE) -> Said:
         """What is said as soon as this is the case, and how long that took."""
         begun = time.monotonic()
         while True:
@@ -57,8 +72,8 @@ class Job:
             said["after"] = time.monotonic() - begun
             if what(said):
                 return said
-            if said["after"] > PATIENCE:
-                sys.exit(f"not in {PATIENCE} s: {said}")
+            if said["after"] > patience:
+                sys.exit(f"not in {patience} s: {said}")
             time.sleep(0.05)
 
     def soon(self, what: Callable[[Said], bool]) -> Said:
@@ -124,10 +139,7 @@ def dead(job: Job, app: str) -> Said:
 
 
 def cut(job: Job) -> Said:
-    job.record("sleep", "90")
-    begun = time.monotonic()
-    while not (job.directory / "run.monitor/job.json").exists() and time.monotonic() - begun < PATIENCE:
-        time.sleep(0.02)
+    job.sleep(90)
     for node in range(1, NODES + 1):
         job.start(*on(node), job.program, "agent", str(job.directory / "run.monitor"))
     before = job.until(all_meet)
@@ -152,11 +164,58 @@ def cut(job: Job) -> Said:
     return {name: short(said) for name, said in parts.items()} | {"later": later}
 
 
+def clock(job: Job, bad: str) -> Said:
+    clocks = job.directory / "clocks"
+    clocks.mkdir()
+    for node in range(1, NODES + 1):
+        (clocks / f"node{node}").write_bytes(bytes(16))
+    job.sleep(400)
+    for node in range(1, NODES + 1):
+        spoilt = ("env", f"LD_PRELOAD={bad}", f"BAD_NODE_CLOCKS={clocks}")
+        job.start(*on(node), *spoilt, job.program, "agent", str(job.directory / "run.monitor"))
+
+    def compared(said: Said) -> bool:
+        """All agents have compared all clocks, some of them several times."""
+        return all_meet(said) and all(len(agent["clocks"]["distances"]) == NODES for agent in said["agents"])
+
+    job.until(compared)
+    time.sleep(6.0)
+    before = job.why()
+
+    def set_forward(node: int, which: int) -> Said:
+        """Sets one of the two clocks, until all agents have said so."""
+
+        def named(said: Said) -> bool:
+            name = f"node{node}"
+            return len(said["agents"]) == NODES and all(
+                any(remark["host"] == name for remark in agent["remarks"]) for agent in said["agents"]
+            )
+
+        with (clocks / f"node{node}").open("r+b", buffering=0) as file:
+            file.seek(8 * which)
+            file.write((5_000_000).to_bytes(8, "little", signed=True))
+        said = job.until(named, patience=LONG)
+        return {"text": job.text(), "after": said["after"], "remarks": remarks(said)}
+
+    system = set_forward(3, 0)
+    raw = set_forward(2, 1)
+    time.sleep(3.0)
+    return {"before": remarks(before), "system": system, "raw": raw}
+
+
+def remarks(said: Said) -> Said:
+    """What each agent says of clocks."""
+    return {
+        agent["host"]: [[remark["host"], remark["clock"], remark["what"]] for remark in agent["remarks"]]
+        for agent in said["agents"]
+    }
+
+
 def main() -> None:
     what, program, directory, *rest = sys.argv[1:]
     job = Job(program, Path(directory))
     try:
-        print(json.dumps(dead(job, *rest) if what == "dead" else cut(job)))
+        print(json.dumps({"dead": dead, "cut": cut, "clock": clock}[what](job, *rest)))
     finally:
         job.end()
 

@@ -4,8 +4,11 @@
 
 use crate::common::{run, with_recorder};
 use crate::emulated_nodes::{build, nodes, possible};
+use clc_monitor::clocks::log::{self, ClockLogEntry, Name};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What `node_faults.py` says of four nodes.
 fn faults(what: &str, directory: &Path, more: &[&Path]) -> Value {
@@ -83,5 +86,92 @@ fn halves_of_a_cut_network_find_each_other_again() {
         );
         let states = moment["known"].as_object().into_iter().flatten().flat_map(|(_, known)| known.as_object());
         assert!(states.flatten().all(|(_, state)| state != "dead"), "{moment}");
+    }
+}
+
+/// `tests/apps/bad_node.c`, to be preloaded into agents.
+fn bad_node(directory: &Path) -> PathBuf {
+    let library = directory.join("bad_node.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/apps/bad_node.c");
+    run(Command::new("cc").args(["-O1", "-shared", "-fPIC", source, "-ldl", "-o"]).arg(&library))
+        .expect(0, "a compiled library");
+    library
+}
+
+/// What packets from each node to each other one have taken by the clocks of both: in the order in which they were sent, in nanoseconds.
+fn travel_times(agents: &Path) -> HashMap<[String; 2], Vec<i64>> {
+    let mut sent: HashMap<Name, (String, u64)> = HashMap::new();
+    let mut came: Vec<(Name, String, u64)> = Vec::new();
+    for path in agents.read_dir().expect("agents").flatten().map(|entry| entry.path()) {
+        if path.extension().is_none_or(|extension| extension != log::EXTENSION) {
+            continue;
+        }
+        let about = std::fs::read_to_string(path.with_extension("json")).expect("an agent");
+        let about: Value = serde_json::from_str(&about).expect("JSON");
+        let host = about["host"].as_str().expect("a host");
+        for entry in log::read(&path).expect("a clock log") {
+            match entry {
+                ClockLogEntry::Sent(name, time) => drop(sent.insert(name, (host.to_owned(), time))),
+                ClockLogEntry::Came(name, time) => came.push((name, host.to_owned(), time)),
+                ClockLogEntry::Rank(_) => {}
+            }
+        }
+    }
+    let mut ways: HashMap<[String; 2], Vec<(u64, i64)>> = HashMap::new();
+    for (name, to, time) in came {
+        if let Some((from, sent)) = sent.get(&name) {
+            ways.entry([from.clone(), to]).or_default().push((*sent, time.wrapping_sub(*sent) as i64));
+        }
+    }
+    let in_order = |mut times: Vec<(u64, i64)>| {
+        times.sort_unstable();
+        times.into_iter().map(|(_, took)| took).collect()
+    };
+    ways.into_iter().map(|(way, times)| (way, in_order(times))).collect()
+}
+
+#[test]
+fn a_clock_that_is_set_is_named_and_the_log_follows_the_one_that_recordings_use() {
+    if !possible() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let said = faults("clock", directory.path(), &[&bad_node(directory.path())]);
+    let each = |part: &Value| part.as_object().expect("agents").clone();
+    assert!(each(&said["before"]).values().all(|words| *words == json!([])), "{said}");
+    // All four agents name that clock, by what it was set, and no other one.
+    let mut expected = Vec::new();
+    for (what, node, clock) in [("system", "node3", "system time"), ("raw", "node2", "raw clock")] {
+        expected.push([node, clock]);
+        let after = said[what]["after"].as_f64().expect("a time");
+        println!("the {clock} of {node} was named after {after:.1} s");
+        let agents = each(&said[what]["remarks"]);
+        assert_eq!(agents.len(), 4, "{said}");
+        for (host, words) in agents {
+            let words = words.as_array().expect("remarks");
+            let named: Vec<_> = words.iter().map(|word| [&word[0], &word[1]]).collect();
+            assert_eq!(named, expected, "{host}: {said}");
+            for word in words {
+                let text = word[2].as_str().expect("words");
+                let by = text.strip_prefix("jumped forward by ").and_then(|rest| rest.strip_suffix(" ms"));
+                let by: f64 = by.and_then(|by| by.parse().ok()).unwrap_or_else(|| panic!("{host}: {said}"));
+                // The machine may be busy: round trips then take as long as that.
+                assert!((by - 5.0).abs() < 1.0, "{host}: {said}");
+            }
+        }
+        let line = format!("the {clock} of {node} jumped forward by ");
+        assert!(said[what]["text"].as_str().is_some_and(|text| text.contains(&line)), "{said}");
+    }
+    // In the log, packets to node 2 take 5 ms more from then on, and those from it 5 ms less; the system time of node 3 is not in it.
+    let ways = travel_times(&directory.path().join("run.monitor/agents"));
+    assert_eq!(ways.len(), 12, "{:?}", ways.keys());
+    for ([from, to], times) in ways {
+        let quickest = |part: &[i64]| part.iter().copied().min().expect("packets");
+        let (before, after) = (quickest(&times[..20]), quickest(&times[times.len() - 10..]));
+        let expected = i64::from(to == "node2") - i64::from(from == "node2");
+        let changed = (after - before) as f64 / 5e6;
+        assert!((changed - expected as f64).abs() < 0.2, "{from} to {to}: {before} ns, then {after} ns");
+        // None seems to have come before it was sent.
+        assert!(quickest(&times) > -200_000 || from == "node2", "{from} to {to}: {} ns", quickest(&times));
     }
 }

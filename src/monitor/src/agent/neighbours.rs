@@ -1,12 +1,17 @@
 //! The clocks of the nodes that this one gossips with: what they make together, and words about those that fail.
 
 use crate::clocks::{ClockFault, ClockKeeper, Remark};
-use crate::gossip::{RoundTrip, Time};
+use crate::gossip::{NodeId, RoundTrip, SECOND, Time};
 use crate::query::{ClockRemark, SystemClocks};
 use crate::state::now;
+use std::collections::VecDeque;
 
 /// So many words are kept.
 const MOST: usize = 64;
+/// How long it takes at most until all nodes know what the system time of one is ahead by: it is read once a second.
+const KNOWN: Time = 3 * SECOND;
+/// What that changes by within this time if nobody sets the clock, in nanoseconds: by half a thousandth at most.
+const SLEWED: u64 = 2_500_000;
 /// Nanoseconds per second.
 const NANOSECONDS: f64 = 1e9;
 
@@ -15,6 +20,8 @@ const NANOSECONDS: f64 = 1e9;
 pub struct Neighbours {
     system: ClockKeeper,
     raw: ClockKeeper,
+    /// Round trips with what the system time was ahead by there more than here, as far as it was known, until it is certain that it was.
+    waiting: VecDeque<(RoundTrip, i64)>,
     remarks: Vec<ClockRemark>,
     /// When the job was started: seconds since 1970.
     begun: f64,
@@ -23,26 +30,38 @@ pub struct Neighbours {
 impl Neighbours {
     /// Of the agent of this number.
     pub fn new(own: u32, begun: f64) -> Neighbours {
-        Neighbours { system: ClockKeeper::new(own), raw: ClockKeeper::new(own), remarks: Vec::new(), begun }
+        let (system, raw) = (ClockKeeper::new(own), ClockKeeper::new(own));
+        Neighbours { system, raw, waiting: VecDeque::new(), remarks: Vec::new(), begun }
     }
 
     /// Takes a round trip; `real_ahead` is what the system time is ahead of the raw clock there more than here, if that is known.
     pub fn add(&mut self, trip: &RoundTrip, real_ahead: Option<i64>) {
         self.raw.add(trip, 0);
         if let Some(ahead) = real_ahead {
-            self.system.add(trip, ahead);
+            self.waiting.push_back((*trip, ahead));
         }
     }
 
-    /// Compares all clocks if it is time.
-    pub fn compare(&mut self, at: Time, name: impl Fn(u32) -> String) {
+    /// Compares all clocks. Gives what is known of a node: what its system time is ahead of its raw clock more than here, and its name.
+    pub fn compare(
+        &mut self,
+        at: Time,
+        real_ahead: impl Fn(NodeId) -> Option<i64>,
+        name: impl Fn(NodeId) -> Option<String>,
+    ) {
+        while let Some((trip, ahead)) = self.waiting.pop_front_if(|(trip, _)| trip.t4 + KNOWN <= at) {
+            // One of the clocks was set in between, and nobody knows whether that was before the round trip.
+            if real_ahead(trip.peer).is_some_and(|known| known.abs_diff(ahead) <= SLEWED) {
+                self.system.add(&trip, ahead);
+            }
+        }
         let (system, raw) = (self.system.compare(at), self.raw.compare(at));
         let all = system.into_iter().map(|remark| ("system time", remark));
         for (clock, Remark { node, verdict, .. }) in all.chain(raw.into_iter().map(|remark| ("raw clock", remark))) {
             let remark = ClockRemark {
                 time: now(),
                 number: node,
-                host: name(node),
+                host: name(NodeId(node)).unwrap_or_default(),
                 what: words(verdict),
                 clock: clock.to_owned(),
             };
@@ -81,26 +100,45 @@ fn words(verdict: ClockFault) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gossip::{NodeId, SECOND};
 
     #[test]
     fn a_system_time_that_was_set_is_not_the_raw_clock() {
         let mut neighbours = Neighbours::new(0, now());
-        for step in 1..60_u64 {
-            for peer in 1..4 {
-                let t1 = step * SECOND + u64::from(peer) * 1_000_000;
-                let trip = RoundTrip { peer: NodeId(peer), t1, t2: t1 + 20_000, t3: t1 + 30_000, t4: t1 + 50_000 };
-                let set = if peer == 2 && step > 30 { -3_000_000_000 } else { 0 };
-                neighbours.add(&trip, Some(set));
+        for step in 1..80_u64 {
+            let set = |peer: NodeId| if peer == NodeId(2) && step > 30 { -3_000_000_000 } else { 0 };
+            for peer in (1..4).map(NodeId) {
+                let t1 = step * SECOND + u64::from(peer.0) * 1_000_000;
+                let trip = RoundTrip { peer, t1, t2: t1 + 20_000, t3: t1 + 30_000, t4: t1 + 50_000 };
+                neighbours.add(&trip, Some(set(peer)));
             }
-            neighbours.compare(step * SECOND + 10_000_000, |node| format!("n{node}"));
+            let name = |node| Some(format!("n{node}"));
+            neighbours.compare(step * SECOND + 10_000_000, |peer| Some(set(peer)), name);
         }
         let [remark] = &neighbours.remarks()[..] else { panic!("{:?}", neighbours.remarks()) };
         assert_eq!((remark.host.as_str(), remark.clock.as_str()), ("n2", "system time"));
         assert_eq!(remark.what, "jumped back by 3000.000 ms");
-        let clocks = neighbours.clocks(60 * SECOND);
+        let clocks = neighbours.clocks(80 * SECOND);
         assert_eq!(clocks.distances.len(), 4);
         assert_eq!(clocks.median, Some(0.0));
         assert!((clocks.distances[2].1 + 3.0).abs() < 1e-3, "{:?}", clocks.distances);
+    }
+
+    #[test]
+    fn a_raw_clock_that_jumps_is_not_the_system_time() {
+        let mut neighbours = Neighbours::new(0, now());
+        for step in 1..800_u64 {
+            let (at, jumped) = (step * SECOND / 10, step > 305);
+            // What its system time is ahead of it is known a second and a half later.
+            let known = |peer: NodeId| if peer == NodeId(2) && step > 320 { -5_000_000 } else { 0 };
+            for peer in (1..4).map(NodeId) {
+                let there = if peer == NodeId(2) && jumped { 5_000_000 } else { 0 };
+                let trip =
+                    RoundTrip { peer, t1: at, t2: at + 20_000 + there, t3: at + 30_000 + there, t4: at + 50_000 };
+                neighbours.add(&trip, Some(known(peer)));
+            }
+            neighbours.compare(at + 10_000_000, |peer| Some(known(peer)), |node| Some(format!("n{node}")));
+        }
+        let [remark] = &neighbours.remarks()[..] else { panic!("{:?}", neighbours.remarks()) };
+        assert_eq!((remark.host.as_str(), remark.clock.as_str()), ("n2", "raw clock"));
     }
 }

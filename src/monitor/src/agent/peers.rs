@@ -1,6 +1,6 @@
 //! The agents of other nodes: gossip with them, by UDP.
 
-use super::clock;
+use super::clock::{self, PacketStamps};
 use super::settings::{AgentSettings, InForce};
 use super::together::{Together, of_group, of_others, wanted};
 use super::{neighbours::Neighbours, together};
@@ -101,6 +101,7 @@ pub struct AgentPeers {
     summarised: Option<Instant>,
     neighbours: Neighbours,
     slow: Arc<Slow>,
+    stamps: PacketStamps,
     /// When packets went and came; none if it cannot be written.
     log: Option<ClockLog>,
 }
@@ -130,6 +131,7 @@ impl AgentPeers {
             Node::new(config, clock::raw()).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
         let mut peers = AgentPeers {
             node,
+            stamps: PacketStamps::new(&socket),
             socket,
             joined: BTreeSet::new(),
             looked: None,
@@ -145,8 +147,6 @@ impl AgentPeers {
             slow: Arc::default(),
             log: ClockLog::create(&AgentFile::clocks(job, own.number)).ok(),
         };
-        // From now on the kernel notes when packets come.
-        clock::came(&peers.socket);
         peers.look(job);
         Ok(peers)
     }
@@ -175,7 +175,7 @@ impl AgentPeers {
             // At least as long as a timeout can be.
             self.socket.set_read_timeout(Some(left.min(deadline).max(Duration::from_millis(1))))?;
             if let Ok((length, from)) = self.socket.recv_from(&mut self.buffer) {
-                let (came, now) = (clock::came(&self.socket), clock::raw());
+                let (came, now) = (self.stamps.came(&self.socket), clock::raw());
                 self.node.receive_stamped(now, came, from, self.buffer.get(..length).unwrap_or_default());
                 if let Some(Arrival { incarnation, sequence, .. }) = self.node.arrived() {
                     self.note(ClockLogEntry::Came(Name { incarnation, sequence }, came));
@@ -183,7 +183,7 @@ impl AgentPeers {
             }
         }
         for trip in self.node.round_trips() {
-            self.neighbours.add(&trip, self.real_ahead(trip.peer));
+            self.neighbours.add(&trip, real_ahead(&self.node, trip.peer));
             let trips = self.trips.entry(trip.peer.0).or_default();
             trips.push_back(trip);
             if trips.len() > TRIPS {
@@ -192,9 +192,8 @@ impl AgentPeers {
         }
         // Members say what became of others.
         let _ = self.node.events();
-        self.neighbours.compare(clock::raw(), |id| {
-            self.node.member(NodeId(id)).map(|member| member.name.to_owned()).unwrap_or_default()
-        });
+        let name = |id| self.node.member(id).map(|member| member.name.to_owned());
+        self.neighbours.compare(clock::raw(), |id| real_ahead(&self.node, id), name);
         Ok(())
     }
 
@@ -346,14 +345,8 @@ impl AgentPeers {
     /// What the real time of a node is ahead of that of this one, and how far that may be wrong, in seconds.
     fn clock(&self, id: NodeId) -> Option<(f64, f64)> {
         let quickest = self.trips.get(&id.0)?.iter().min_by_key(|trip| trip.delay())?;
-        let ahead = i128::from(quickest.offset()) + i128::from(self.real_ahead(id)?);
+        let ahead = i128::from(quickest.offset()) + i128::from(real_ahead(&self.node, id)?);
         Some((ahead as f64 * 1e-9, quickest.delay().max(0) as f64 * 0.5e-9))
-    }
-
-    /// What the real time is ahead of the clock that gossip measures by at another node, and less so here, in nanoseconds.
-    fn real_ahead(&self, id: NodeId) -> Option<i64> {
-        let real = |id: NodeId| Some(i64::from_le_bytes(self.node.get(id, REAL)?.try_into().ok()?));
-        real(id)?.checked_sub(real(self.node.id())?)
     }
 
     /// What came and went.
@@ -367,4 +360,10 @@ impl AgentPeers {
             replayed: counters.replayed,
         }
     }
+}
+
+/// What the real time is ahead of the clock that gossip measures by at another node, and less so here, in nanoseconds.
+fn real_ahead(node: &Node, id: NodeId) -> Option<i64> {
+    let real = |id: NodeId| Some(i64::from_le_bytes(node.get(id, REAL)?.try_into().ok()?));
+    real(id)?.checked_sub(real(node.id())?)
 }

@@ -2,23 +2,58 @@
 
 use super::{ClockFault, ClockLimits, ClockWatch, Difference, Nearest, SystemTime, system_time};
 use crate::gossip::{RoundTrip, SECOND, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Of the round trips of so long a time the quickest counts, and so often clocks are compared.
 const WINDOW: Time = 2 * SECOND;
 /// A difference that is older says nothing of now.
 const OLDEST: Time = 20 * SECOND;
 
-/// What is known of another clock.
+/// So long a word waits for others that have been compared in this time: members of a group that are no neighbours in its ring are compared some ten times a minute,
+/// at random.
+const PATIENCE: Time = 60 * SECOND;
+/// Two words mean the same if what they say differs by no more than this part, or by so many nanoseconds, or nanoseconds per nanosecond.
+const ALIKE: (f64, f64, f64) = (0.2, 100_000.0, 50e-6);
+/// Differences until a jump has been told, and until a rate has: those of [`ClockWatch`].
+const TELLING: (usize, usize) = (2, 4);
+/// So many words about the own clock are remembered.
+const REMEMBERED: usize = 8;
+
+/// A word about a difference of clocks.
+#[derive(Debug, Clone, Copy)]
+struct Word {
+    fault: ClockFault,
+    /// The last difference before it, and the first one that it is about.
+    between: (Time, Time),
+    found: Time,
+}
+
+impl Word {
+    /// Whether it may be about the same as another one.
+    fn agrees(&self, other: &Word) -> bool {
+        let near = |a: f64, b: f64, least: f64| (a - b).abs() <= least.max(ALIKE.0 * a.abs().max(b.abs()));
+        match (self.fault, other.fault) {
+            (ClockFault::Jumped(a), ClockFault::Jumped(b)) => {
+                let at_once = self.between.0 <= other.between.1 && other.between.0 <= self.between.1;
+                at_once && near(a, b, ALIKE.1)
+            }
+            (ClockFault::RunsAway(a), ClockFault::RunsAway(b)) => near(a, b, ALIKE.2),
+            (ClockFault::StandsStill, ClockFault::StandsStill) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What is known of another clock: what it is ahead of this node's.
 #[derive(Debug)]
 struct Other {
     nearest: Nearest,
     latest: Option<Difference>,
-    /// What it was ahead by when clocks were compared for the first time.
-    first: i64,
     watch: ClockWatch,
-    /// When the difference was made that was looked at last.
-    seen: Time,
+    /// When the last differences were made.
+    seen: [Time; TELLING.1],
+    /// What has not been said yet.
+    word: Option<Word>,
 }
 
 impl Other {
@@ -26,10 +61,29 @@ impl Other {
         Other {
             nearest: Nearest::new(WINDOW),
             latest: None,
-            first: 0,
             watch: ClockWatch::new(ClockLimits::default()),
-            seen: 0,
+            seen: [0; TELLING.1],
+            word: None,
         }
+    }
+
+    /// Takes the best difference of a window.
+    fn observe(&mut self, best: Option<Difference>) {
+        let Some(best) = best else { return };
+        let [.., before, bad] = self.seen;
+        if let Some(fault) = self.watch.observe(best.at, best.ahead as f64, best.uncertainty as f64) {
+            // A jump is told by the difference after it.
+            self.word.get_or_insert(Word { fault, between: (before, bad), found: best.at });
+        }
+        self.seen.rotate_left(1);
+        self.seen[TELLING.1 - 1] = best.at;
+        self.latest = Some(best);
+    }
+
+    /// Whether it would have said so by now.
+    fn has_spoken(&self, word: &Word) -> bool {
+        let needed = if matches!(word.fault, ClockFault::RunsAway(_)) { TELLING.1 } else { TELLING.0 };
+        self.word.is_some() || self.seen[TELLING.1 - needed] >= word.between.1
     }
 }
 
@@ -38,9 +92,8 @@ impl Other {
 pub struct ClockKeeper {
     own: u32,
     others: BTreeMap<u32, Other>,
-    watch: ClockWatch,
-    /// When clocks were compared last, and which there were.
-    compared: Option<(Time, Vec<u32>)>,
+    /// What was said of the own clock: of some others it shows late.
+    said: VecDeque<Word>,
 }
 
 /// A word about a clock.
@@ -66,29 +119,29 @@ pub struct ClockComparison {
 impl ClockKeeper {
     /// Of a node that has heard nothing.
     pub fn new(own: u32) -> ClockKeeper {
-        ClockKeeper { own, others: BTreeMap::new(), watch: ClockWatch::new(ClockLimits::default()), compared: None }
+        ClockKeeper { own, others: BTreeMap::new(), said: VecDeque::new() }
     }
 
     /// Takes a round trip, with `correction` nanoseconds to be added to its difference: of clocks that gossip does not measure by.
     pub fn add(&mut self, trip: &RoundTrip, correction: i64) {
         let other = self.others.entry(trip.peer.0).or_insert_with(Other::new);
-        if let Some(mut difference) = other.nearest.add(trip) {
-            difference.ahead = difference.ahead.saturating_add(correction);
-            other.latest = Some(difference);
-        }
+        let ended = other.nearest.add(trip, correction);
+        other.observe(ended);
     }
 
-    fn recent(&self, now: Time) -> impl Iterator<Item = (u32, &Other, Difference)> {
+    fn since(&self, now: Time, age: Time) -> impl Iterator<Item = (u32, &Other, Difference)> {
         self.others.iter().filter_map(move |(&node, other)| {
-            let latest = other.latest.filter(|latest| now.saturating_sub(latest.at) <= OLDEST)?;
+            let latest = other.latest.filter(|latest| now.saturating_sub(latest.at) <= age)?;
             Some((node, other, latest))
         })
     }
 
     /// All clocks as they are, at a time of this node's clock; `elapsed` is what it has counted since the clocks were set, for the harmonic mean.
     pub fn clocks(&self, now: Time, elapsed: f64) -> ClockComparison {
-        let recent: Vec<(u32, f64, f64)> =
-            self.recent(now).map(|(node, _, latest)| (node, latest.ahead as f64, latest.uncertainty as f64)).collect();
+        let recent: Vec<(u32, f64, f64)> = self
+            .since(now, OLDEST)
+            .map(|(node, _, latest)| (node, latest.ahead as f64, latest.uncertainty as f64))
+            .collect();
         if recent.is_empty() {
             return ClockComparison::default();
         }
@@ -104,46 +157,55 @@ impl ClockKeeper {
         ClockComparison { system, distances }
     }
 
-    /// Compares the clocks if it is time: what is new to say of any.
+    /// What is new to say of any clock. Each difference is watched by itself, for they are made at different times: if the own clock jumps, all of them do, one
+    /// after the other. So a word waits until all others have been compared with this clock since.
     pub fn compare(&mut self, now: Time) -> Vec<Remark> {
-        if self.compared.as_ref().is_some_and(|(at, _)| now.saturating_sub(*at) < WINDOW) {
-            return Vec::new();
+        for other in self.others.values_mut() {
+            let ended = other.nearest.ended(now);
+            other.observe(ended);
         }
-        let there: Vec<u32> = self.recent(now).map(|(node, ..)| node).collect();
-        // Two clocks: which of them is wrong nobody knows. Then both are far from the middle, and both are named.
-        let same = self.compared.as_ref().is_some_and(|(_, before)| *before == there);
-        self.compared = Some((now, there.clone()));
-        if there.is_empty() {
-            return Vec::new();
-        }
-        if !same {
-            // Another set of clocks has another middle, which is no jump of any: it begins anew.
-            self.watch = ClockWatch::new(ClockLimits::default());
-            for (_, other) in self.others.iter_mut().filter(|(node, _)| there.contains(node)) {
-                other.watch = ClockWatch::new(ClockLimits::default());
-                other.first = other.latest.map_or(0, |latest| latest.ahead);
-            }
-        }
-        let moved = |other: &Other, latest: &Difference| latest.ahead.saturating_sub(other.first) as f64;
-        let mut ahead: Vec<f64> = self.recent(now).map(|(_, other, latest)| moved(other, &latest)).collect();
-        ahead.push(0.0);
-        let Some(median) = system_time(&ahead, 0.0, SystemTime::Median) else { return Vec::new() };
-        let doubts: Vec<f64> = self.recent(now).map(|(_, _, latest)| latest.uncertainty as f64).collect();
-        let doubt = doubts.iter().copied().fold(f64::INFINITY, f64::min);
         let mut remarks = Vec::new();
-        if let Some(verdict) = self.watch.observe(now, -median, doubt) {
-            remarks.push(Remark { node: self.own, at: now, verdict });
-        }
-        for (&node, other) in self.others.iter_mut().filter(|(node, _)| there.contains(node)) {
-            // One that is looked at again would seem to stand, and to make up for it later.
-            let Some(latest) = other.latest.filter(|latest| latest.at > other.seen) else { continue };
-            let distance = moved(other, &latest) - median;
-            other.seen = latest.at;
-            if let Some(verdict) = other.watch.observe(latest.at, distance, latest.uncertainty as f64) {
-                remarks.push(Remark { node, at: now, verdict });
+        while let Some(word) = self.ripe(now) {
+            let agrees = |other: &Other| other.word.is_some_and(|own| own.agrees(&word));
+            let agree: Vec<u32> =
+                self.others.iter().filter(|(_, other)| agrees(other)).map(|(&node, _)| node).collect();
+            let silent = self.since(now, PATIENCE).filter(|(_, other, _)| !agrees(other)).count();
+            let all = agree.len() + silent;
+            let late = self.said.iter().any(|said| said.agrees(&word) && word.between.1 < said.found + 2 * PATIENCE);
+            // Two clocks: which of them is wrong nobody knows. Then both are named.
+            let two = self.others.len() == 1;
+            let own = !late && (two || agree.len() > 1 && 2 * agree.len() > all);
+            if own {
+                remarks.push(Remark { node: self.own, at: now, verdict: opposite(word.fault) });
+                self.said.push_front(word);
+                self.said.truncate(REMEMBERED);
+            }
+            for node in agree {
+                let Some(word) = self.others.get_mut(&node).and_then(|other| other.word.take()) else { continue };
+                if !late && (!own || two) {
+                    remarks.push(Remark { node, at: now, verdict: word.fault });
+                }
             }
         }
         remarks
+    }
+
+    /// A word for which nothing more is waited.
+    fn ripe(&self, now: Time) -> Option<Word> {
+        let ripe = |word: &Word| {
+            now.saturating_sub(word.found) > PATIENCE
+                || self.since(now, PATIENCE).all(|(_, other, _)| other.has_spoken(word))
+        };
+        self.others.values().filter_map(|other| other.word).filter(ripe).min_by_key(|word| word.between.1)
+    }
+}
+
+/// The same, of the clock that was compared with.
+fn opposite(fault: ClockFault) -> ClockFault {
+    match fault {
+        ClockFault::Jumped(size) => ClockFault::Jumped(-size),
+        ClockFault::RunsAway(rate) => ClockFault::RunsAway(-rate),
+        ClockFault::StandsStill => ClockFault::StandsStill,
     }
 }
 
@@ -151,6 +213,7 @@ impl ClockKeeper {
 mod tests {
     use super::*;
     use crate::gossip::NodeId;
+    use crate::random::Random;
 
     const CLOCKS: u32 = 5;
 
@@ -213,6 +276,53 @@ mod tests {
             "{remarks:?}"
         );
         assert!(remarks.iter().all(|remark| remark.node == 0), "{remarks:?}");
+    }
+
+    /// What is said in five minutes by node `own` of four clocks, which it meets once in so many tenths of a second: members of a group seldom that are no neighbours in its ring.
+    fn said_by_few(own: u32, seed: u64, seldom: [u64; 3], clock: impl Fn(u32, u64) -> i64) -> Vec<Remark> {
+        let mut random = Random::new(seed);
+        let read = |node: u32, time: u64| (1_000_000_000_000 + time as i64 + clock(node, time)) as u64;
+        let (mut keeper, mut remarks) = (ClockKeeper::new(own), Vec::new());
+        for step in 0..3_000_u64 {
+            let time = step * SECOND / 10 + random.below(1_000_000);
+            for (near, seldom) in (1..).zip(seldom) {
+                if random.below(seldom) > 0 {
+                    continue;
+                }
+                let peer = (own + near) % 4;
+                let (there, back) = (20_000 + random.below(50_000), 20_000 + random.below(50_000));
+                let (t1, t2) = (read(own, time), read(peer, time + there));
+                let (t3, t4) = (read(peer, time + there + 10_000), read(own, time + there + 10_000 + back));
+                keeper.add(&RoundTrip { peer: NodeId(peer), t1, t2, t3, t4 }, 0);
+            }
+            remarks.extend(keeper.compare(read(own, time + 200_000)));
+        }
+        remarks
+    }
+
+    #[test]
+    fn clocks_that_are_seldom_compared_are_watched_as_well() {
+        for seed in 1..40 {
+            for own in 0..4 {
+                let jumps = |node, time| if node == 2 && time > 60 * SECOND { 50_000_000 } else { 0 };
+                let remarks = said_by_few(own, seed, [20, 60, 60], jumps);
+                let [Remark { node: 2, verdict: ClockFault::Jumped(size), at }] = remarks[..] else {
+                    panic!("{seed}, {own}: {remarks:?}")
+                };
+                assert!((size - 5e7).abs() < 1e6, "{seed}, {own}: {size}");
+                assert!(at < 1_000_000_000_000 + 120 * SECOND, "{seed}, {own}: {remarks:?}");
+                assert_eq!(
+                    said_by_few(own, seed, [20, 60, 60], |node, time| i64::from(node) * time as i64 / 50_000),
+                    []
+                );
+                // One that is met too seldom shows it when the word has been said.
+                let remarks = said_by_few(own, seed, [20, 60, 600], jumps);
+                assert!(
+                    remarks.len() <= 1 && remarks.iter().all(|remark| remark.node == 2),
+                    "{seed}, {own}: {remarks:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -89,6 +89,11 @@ impl ClockWatch {
         if bad {
             return match self.pending.replace((off, rate)) {
                 Some((_, before)) if (before - rate).abs() < 0.2 * rate.abs() => self.runs_away(rate),
+                // Back at once: that observation was wrong, not the clock.
+                Some((jump, _)) if (jump + off).abs() <= self.limits.jump + noise => {
+                    self.pending = None;
+                    None
+                }
                 Some((jump, _)) if !self.running => Some(ClockFault::Jumped(jump)),
                 _ => None,
             };
