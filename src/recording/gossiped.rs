@@ -2,8 +2,10 @@
 //! talk to each other all the time, also while the program computes or sends one way only.
 
 use super::clocks::{Counter, ProcessClock};
+use super::pauses::ClockJump;
 use super::plan::Plan;
 use clc_clock::reference::Reference;
+use clc_clock::steps::JumpLimits;
 use clc_clock::{ClockMessage, Estimated, LinearClock, Options, estimate};
 use clc_monitor::clocks::log::{self, ClockLogEntry, EXTENSION, Name};
 use clc_trace::{ClockOffset, Error, Result, Ticks};
@@ -16,6 +18,9 @@ const MOST: u64 = 256 << 20;
 const LEAST: usize = 16;
 /// A clock that changes faster between two packets, in millionths, and by more than that, in nanoseconds, has jumped: both sides of it are told.
 const JUMP: (f64, i64) = (1_000e-6, 10_000);
+
+/// A clock that jumps more often is none whose events are looked at for the moments.
+const MOST_JUMPS: usize = 64;
 
 /// Offsets by the nodes' places.
 pub(super) type Followed = BTreeMap<usize, Vec<ClockOffset>>;
@@ -100,10 +105,14 @@ impl Plan {
         let first = |node: usize| self.processes.keys().copied().find(|&rank| self.node(rank) == Some(node));
         let measured = |node: usize| first(node).filter(|_| node > 0).map_or_else(Vec::new, |rank| self.offsets(rank));
         let offsets = (0..self.nodes.len()).map(measured).collect();
-        let options = Options { reference: Reference::Process(0), offsets, ..Options::default() };
+        let jumps = JumpLimits::PACKETS;
+        let options = Options { reference: Reference::Process(0), offsets, jumps, ..Options::default() };
         match estimate(&messages, &options) {
             Ok(found) => {
-                (1..self.nodes.len()).map(|node| (node, offsets_of(node, &messages, &found, &options))).collect()
+                let pauses = |node, jumps: &[ClockJump]| self.pauses(node, jumps);
+                (1..self.nodes.len())
+                    .map(|node| (node, offsets_of(node, &messages, &found, &options, pauses)))
+                    .collect()
             }
             Err(error) => {
                 warnings.push(format!("the clock logs of the agents say nothing: {}", error.message));
@@ -143,8 +152,15 @@ impl Plan {
     }
 }
 
-/// The estimated clock of a node where packets tell it: one offset for each window, beside those that were measured, and both sides of jumps.
-fn offsets_of(node: usize, messages: &[ClockMessage], found: &Estimated, options: &Options) -> Vec<ClockOffset> {
+/// The estimated clock of a node where packets tell it: one offset for each window, beside those that were measured, and both sides of jumps: of the pauses of
+/// the node's events in which they were, as far as `pauses` tells those.
+fn offsets_of(
+    node: usize,
+    messages: &[ClockMessage],
+    found: &Estimated,
+    options: &Options,
+    pauses: impl Fn(usize, &[ClockJump]) -> Vec<Option<(i64, i64)>>,
+) -> Vec<ClockOffset> {
     let measured = options.offsets.get(node).map_or(&[][..], Vec::as_slice);
     let known = found.clocks.get(node).zip(found.summary.clocks.get(node));
     let Some((clock, deviation)) = known.and_then(|(clock, about)| Some((clock, about.uncertainty_seconds?))) else {
@@ -167,21 +183,51 @@ fn offsets_of(node: usize, messages: &[ClockMessage], found: &Estimated, options
     for part in times.chunk_by(|one, other| one.div_euclid(window) == other.div_euclid(window)) {
         chosen.extend(part.first().zip(part.last()).map(|(first, last)| first.midpoint(*last)));
     }
+    let mut jumps: Vec<ClockJump> = Vec::new();
     for pair in times.windows(2) {
-        let (changed, passed) = (offset(pair[1]) - offset(pair[0]), pair[1] - pair[0]);
-        if changed.abs() > JUMP.1 && changed.abs() as f64 > JUMP.0 * passed as f64 {
+        let (rise, passed) = (offset(pair[1]) - offset(pair[0]), pair[1] - pair[0]);
+        if rise.abs() > JUMP.1 && rise.abs() as f64 > JUMP.0 * passed as f64 {
             chosen.extend(pair);
+            jumps.push(ClockJump { between: (pair[0], pair[1]), rise });
         }
     }
+    // Where an estimate could not tell a jump from a change of drift, it is smeared over several.
+    let apart = |jumps: &[ClockJump], place: usize| {
+        let of = |place: Option<usize>| place.and_then(|place| jumps.get(place)).map(|jump| jump.between);
+        let (before, own, after) = (of(place.checked_sub(1)), of(Some(place)), of(Some(place + 1)));
+        own.is_some_and(|own| {
+            before.is_none_or(|before| before.1 + window < own.0) && after.is_none_or(|after| own.1 + window < after.0)
+        })
+    };
+    let jumps: Vec<ClockJump> =
+        jumps.iter().enumerate().filter(|(place, _)| apart(&jumps, *place)).map(|(_, jump)| *jump).collect();
+    let places = if jumps.is_empty() || jumps.len() > MOST_JUMPS { Vec::new() } else { pauses(node, &jumps) };
+    let placed = jumps.iter().zip(places).filter_map(|(jump, place)| Some((jump.between, place?)));
+    let sides: Vec<(i64, i64)> = placed
+        .flat_map(|((from, until), (begin, end))| {
+            [
+                (begin, continued(from, from - window, begin, offset)),
+                (end, continued(until, until + window, end, offset)),
+            ]
+        })
+        .collect();
     let lonely = |time: &i64| measured.iter().all(|offset| offset.time.abs_diff(*time as u64) > window as u64 / 2);
     let deviation = deviation * options.resolution as f64;
-    let made = chosen.into_iter().filter(lonely).map(|time| ClockOffset {
-        time: time as u64,
-        offset: offset(time),
-        standard_deviation: deviation,
-    });
-    let mut all: Vec<ClockOffset> = measured.iter().copied().chain(made).collect();
-    all.sort_by_key(|offset| offset.time);
-    all.dedup_by_key(|offset| offset.time);
-    if LinearClock::new(&all).is_ok() { all } else { measured.to_vec() }
+    let together = |sides: Vec<(i64, i64)>| {
+        let chosen = chosen.iter().map(|&time| (time, offset(time))).chain(sides).filter(|(time, _)| lonely(time));
+        let made =
+            chosen.map(|(time, offset)| ClockOffset { time: time as u64, offset, standard_deviation: deviation });
+        let mut all: Vec<ClockOffset> = measured.iter().copied().chain(made).collect();
+        all.sort_by_key(|offset| offset.time);
+        all.dedup_by_key(|offset| offset.time);
+        LinearClock::new(&all).is_ok().then_some(all)
+    };
+    together(sides).or_else(|| together(Vec::new())).unwrap_or_else(|| measured.to_vec())
+}
+
+/// An offset at `time`, as it goes on from that at `near`, by the drift between there and `far`, on the same side of a jump.
+fn continued(near: i64, far: i64, time: i64, offset: impl Fn(i64) -> i64) -> i64 {
+    let drift = (offset(near) - offset(far)) as f64 / (near - far) as f64;
+    let drift = if drift.abs() < JUMP.0 { drift } else { 0.0 };
+    offset(near) + ((time - near) as f64 * drift).round() as i64
 }

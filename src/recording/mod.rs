@@ -7,7 +7,7 @@
 //! | `merge` | the records of all threads of a process in the order of time |
 //! | `clocks` | from counters to nanoseconds, wrong clocks on purpose |
 //! | `measured`, `offsets` | the exchanges that measure clocks; what they say |
-//! | `gossiped` | what the clock logs of a watched job say of the clocks |
+//! | `gossiped`, `pauses` | what the clock logs of a watched job say of the clocks; in which pause of the events a clock jumped |
 //! | `communicators` | which communicators of different processes are the same one |
 //! | `survey` | first pass: what there is, and what is missing |
 //! | `plan` | what is known after it of all processes, their nodes and clocks |
@@ -45,6 +45,7 @@ mod openmp;
 mod openmp_state;
 mod openmp_survey;
 mod own;
+mod pauses;
 mod plan;
 mod raw;
 mod records;

@@ -5,6 +5,7 @@ use crate::estimator::{Decision, Estimator, observed_windows};
 use crate::grid::Grid;
 use crate::kind::BoundKind;
 use crate::reference::Reference;
+use crate::steps::JumpLimits;
 use crate::{
     Clock, ClockEstimate, ClockInterval, ClockMap, Collector, Inspected, LinearClock, MeasurementLimits, Method, RANGE,
     RefinedClocks,
@@ -36,6 +37,8 @@ pub struct Options {
     pub reference: Reference,
     /// Which measurements count.
     pub limits: MeasurementLimits,
+    /// What is a jump of a clock.
+    pub jumps: JumpLimits,
     /// Measured offsets of each clock to global time, in order of time; none for clocks that are not listed.
     pub offsets: Vec<Vec<ClockOffset>>,
     /// Threads to work with; they change no bit.
@@ -50,6 +53,7 @@ impl Default for Options {
             method: Method::Network,
             reference: Reference::default(),
             limits: MeasurementLimits::default(),
+            jumps: JumpLimits::default(),
             offsets: Vec::new(),
             workers: Workers::ONE,
         }
@@ -89,7 +93,8 @@ pub fn estimate(messages: &[ClockMessage], options: &Options) -> Result<Estimate
         own: Vec::new(),
     };
     let mut estimator = Estimator::new(&map, options.resolution, options.method, options.reference, options.limits)
-        .with_workers(options.workers);
+        .with_workers(options.workers)
+        .with_jumps(options.jumps);
     let recorded = RefinedClocks::new(&map, &[])?;
     let mut refined = recorded.clone();
     let mut windows = observed_windows(map.bases.len());
@@ -228,6 +233,30 @@ mod tests {
         assert_eq!(found.summary.clocks[1].steps.len(), 1, "{}", found.summary.reason);
         assert!((shown(3_005_000_000) - 3_000_000_000).abs() < 2000, "{}", shown(3_005_000_000));
         assert!((shown(1_000_000_000) - 1_000_000_000).abs() < 2000, "{}", shown(1_000_000_000));
+    }
+
+    #[test]
+    fn a_jump_of_some_round_trips_is_found_among_packets() {
+        // For 12 s every 25 ms, 60 to 100 us each way; half a millisecond forward after 6 s.
+        let shown = |time: i64| time + if time > 6_003_000_000 { 500_000 } else { 0 };
+        let way = |k: i64| 60_000 + k * 7_919 % 40_000;
+        let trip = |k: i64| {
+            let begin = 1_000_000_000 + k * 25_000_000;
+            let (came, left) = (begin + way(k), begin + way(k) + 20_000);
+            [
+                ClockMessage { from: 0, to: 1, sent: begin, received: shown(came) },
+                ClockMessage { from: 1, to: 0, sent: shown(left), received: left + way(k + 1_000) },
+            ]
+        };
+        let messages: Vec<ClockMessage> = (0..480).flat_map(trip).collect();
+        let options = Options { reference: Reference::Process(0), jumps: JumpLimits::PACKETS, ..Options::default() };
+        let found = estimate(&messages, &options).expect("clocks");
+        assert_eq!(found.summary.clocks[1].steps.len(), 1, "{}", found.summary.reason);
+        // Between two packets, and nowhere else.
+        for time in (2_000_000_000..12_000_000_000_i64).step_by(3_000_000) {
+            let off = found.clocks[1].map(Ticks(shown(time))).0 - time;
+            assert!(off.abs() < 40_000 || (time - 6_000_000_000).abs() < 30_000_000, "{off} at {time}");
+        }
     }
 
     #[test]

@@ -112,18 +112,35 @@ impl Suspect {
     }
 }
 
+/// From when on a change of a clock is a jump.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JumpLimits {
+    /// From so many times on what observations are known to.
+    pub clear: f64,
+    /// From this part of the time of a window on: no drift changes by that.
+    pub rate: f64,
+}
+
+impl Default for JumpLimits {
+    /// Of messages that wait for their receivers, sometimes all of a stretch of time: two thousand parts in a million.
+    fn default() -> Self {
+        JumpLimits { clear: 500.0, rate: 2e-3 }
+    }
+}
+
+impl JumpLimits {
+    /// Of packets that nobody keeps waiting, in both directions all the time: two half round trips, and three hundred parts in a million.
+    pub const PACKETS: JumpLimits = JumpLimits { clear: 100.0, rate: 3e-4 };
+}
+
 /// Windows on each side by which the drift around a window is told: more than a step is smeared over.
 const USUAL: usize = 48;
 /// Windows within which a correction is compared with what it usually does.
 const AROUND: usize = 16;
 /// Windows on each side from which a step has its height.
 const BESIDE: usize = 40;
-/// A change of that many typical ones is none of a drift,
+/// A change of that many typical ones is none of a drift.
 const UNUSUAL: f64 = 20.0;
-/// nor is one of this part of the time: two thousand parts in a million.
-const FASTEST: f64 = 2e-3;
-/// A step is at least so many times what observations are known to.
-const CLEAR: f64 = 500.0;
 /// A step is so many times as high as what the correction often wanders off its drift within as many windows as are looked at.
 const DISTINCT: f64 = 4.0;
 const OFTEN: f64 = 0.9;
@@ -137,7 +154,7 @@ const LONGEST: usize = 40;
 const SPARED: usize = 2;
 
 /// Where the corrections of a clock, one per window of `width` ticks, have a step; `precision` is what they are known to.
-pub fn find(row: &[f64], width: i64, precision: f64) -> Vec<Suspect> {
+pub fn find(row: &[f64], width: i64, precision: f64, limits: JumpLimits) -> Vec<Suspect> {
     if row.len() < 2 * AROUND {
         return Vec::new();
     }
@@ -146,7 +163,7 @@ pub fn find(row: &[f64], width: i64, precision: f64) -> Vec<Suspect> {
     let around = |at: usize| drift(at.saturating_sub(USUAL)..(at + USUAL + 1).min(changes.len()));
     let excess: Vec<f64> = (0..changes.len()).map(|at| changes[at] - around(at)).collect();
     let usual = median(excess.iter().map(|change| change.abs()).collect());
-    let least = (UNUSUAL * usual).max(FASTEST * width as f64).max(precision);
+    let least = (UNUSUAL * usual).max(limits.rate * width as f64).max(precision);
     let mut stretches: Vec<(usize, usize)> = Vec::new();
     for (at, _) in excess.iter().enumerate().filter(|(_, change)| change.abs() > least) {
         match stretches.last_mut() {
@@ -183,7 +200,7 @@ pub fn find(row: &[f64], width: i64, precision: f64) -> Vec<Suspect> {
         };
         // A clock that begins to run away bends.
         let bend = (suspect.after.1 - suspect.before.1).abs() * (end - begin) as f64;
-        if suspect.height().abs() > (CLEAR * precision).max(least).max(DISTINCT * wanders).max(BENT * bend) {
+        if suspect.height().abs() > (limits.clear * precision).max(least).max(DISTINCT * wanders).max(BENT * bend) {
             suspects.push(suspect);
         }
     }

@@ -47,7 +47,7 @@ fn row(height: f64) -> Vec<f64> {
 #[test]
 fn a_jump_is_found_with_its_height() {
     for height in [-50_000.0, 8_000.0] {
-        let found = find(&row(height), 100_000, 2.0);
+        let found = find(&row(height), 100_000, 2.0, JumpLimits::default());
         let [one] = &found[..] else { panic!("{found:?}") };
         assert!(one.windows.0 <= 98 && one.windows.1 >= 101, "{one:?}");
         assert!((one.height() - height).abs() < 25.0, "{one:?}");
@@ -56,19 +56,19 @@ fn a_jump_is_found_with_its_height() {
 
 #[test]
 fn what_clocks_can_do_is_no_jump() {
-    assert_eq!(find(&row(0.0), 100_000, 10.0), []);
+    assert_eq!(find(&row(0.0), 100_000, 10.0, JumpLimits::default()), []);
     // A change of frequency, a slow wave, too few windows, and noise.
     let bend: Vec<f64> =
         (0..200).map(|window| if window < 100 { 0.0 } else { 50.0 * f64::from(window - 100) }).collect();
-    assert_eq!(find(&bend, 100_000, 10.0), []);
+    assert_eq!(find(&bend, 100_000, 10.0, JumpLimits::default()), []);
     let runaway: Vec<f64> =
         (0..200).map(|window| if window < 100 { 0.0 } else { 600.0 * f64::from(window - 100) }).collect();
-    assert_eq!(find(&runaway, 100_000, 2.0), []);
+    assert_eq!(find(&runaway, 100_000, 2.0, JumpLimits::default()), []);
     let wave: Vec<f64> = (0..200).map(|window| 20_000.0 * (f64::from(window) / 20.0).sin()).collect();
-    assert_eq!(find(&wave, 100_000, 10.0), []);
-    assert_eq!(find(&row(9_000.0)[90..110], 100_000, 10.0), []);
+    assert_eq!(find(&wave, 100_000, 10.0, JumpLimits::default()), []);
+    assert_eq!(find(&row(9_000.0)[90..110], 100_000, 10.0, JumpLimits::default()), []);
     let noise: Vec<f64> = (0u32..200).map(|window| f64::from(window.wrapping_mul(2_654_435_761) >> 20)).collect();
-    assert_eq!(find(&noise, 100_000, 10.0), []);
+    assert_eq!(find(&noise, 100_000, 10.0, JumpLimits::default()), []);
 }
 
 /// Messages every 1,000 ticks of global time that take 100, received and sent in turns by a clock whose correction rises by `height` at `at`.

@@ -34,7 +34,7 @@ impl Estimator {
         }
         self.searches += 1;
         let all = solved.iter().enumerate().flat_map(|(clock, row)| {
-            let found = find(row, grid.width, precision);
+            let found = find(row, grid.width, precision, self.jumps);
             found.into_iter().map(move |suspect| Doubtful { clock: clock as u32, suspect })
         });
         let all: Vec<Doubtful> = all.collect();

@@ -24,7 +24,7 @@ use crate::quickest::half_trip;
 use crate::reference::{PairLine, Reference, compose, synthesise};
 use crate::regression::regression;
 use crate::selection::{Choice, Jury, Selection, select, trial};
-use crate::steps::{CorrectionStep, compose as compose_steps};
+use crate::steps::{CorrectionStep, JumpLimits, compose as compose_steps};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 use crate::{Knots, LinearClock, MeasurementLimits, Method};
@@ -125,6 +125,7 @@ pub struct Estimator {
     settled: bool,
     /// [`Observations::precision`] in the finest windows.
     precision: f64,
+    jumps: JumpLimits,
     choice: Option<Choice>,
     /// Steps of each clock's correction, in order of time, in the time of the recorded clock: `offsets` come on top of what they make of that.
     steps: Vec<Vec<CorrectionStep>>,
@@ -189,6 +190,7 @@ impl Estimator {
             at_finest: 0,
             settled: false,
             precision: 1.0,
+            jumps: JumpLimits::default(),
             choice: None,
             steps: vec![Vec::new(); map.bases.len()],
             doubtful: Vec::new(),
@@ -211,6 +213,11 @@ impl Estimator {
     /// The same with threads to work with; they change no bit.
     pub fn with_workers(self, workers: Workers) -> Estimator {
         Estimator { workers, ..self }
+    }
+
+    /// The same with other limits for jumps of clocks.
+    pub fn with_jumps(self, jumps: JumpLimits) -> Estimator {
+        Estimator { jumps, ..self }
     }
 
     /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named; in [`observed_windows`]; the
