@@ -181,7 +181,11 @@ mod tests {
                     thread(200, jumps, by, 5).iter().map(|event| (event.0 + 3_000_000, event.1)).collect();
                 let jump = ClockJump { between, rise: -by };
                 let at = (2 * jumps) as usize;
-                assert_eq!(place(&[events.clone()], jump), Some((events[at - 1].0, events[at].0)), "{by} at {jumps}");
+                assert_eq!(
+                    place(std::slice::from_ref(&events), jump),
+                    Some((events[at - 1].0, events[at].0)),
+                    "{by} at {jumps}"
+                );
                 let (from, until) = place(&[events.clone(), other], jump).unwrap_or_else(|| panic!("{by} at {jumps}"));
                 assert!(events[at - 1].0 <= from && until <= events[at].0, "{by} at {jumps}: {from} to {until}");
             }

@@ -49,7 +49,8 @@ impl Neighbours {
         real_ahead: impl Fn(NodeId) -> Option<i64>,
         name: impl Fn(NodeId) -> Option<String>,
     ) {
-        while let Some((trip, ahead)) = self.waiting.pop_front_if(|(trip, _)| trip.t4 + KNOWN <= at) {
+        while let Some(&(trip, ahead)) = self.waiting.front().filter(|(trip, _)| trip.t4 + KNOWN <= at) {
+            self.waiting.pop_front();
             // One of the clocks was set in between, and nobody knows whether that was before the round trip.
             if real_ahead(trip.peer).is_some_and(|known| known.abs_diff(ahead) <= SLEWED) {
                 self.system.add(&trip, ahead);
