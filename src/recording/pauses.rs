@@ -32,9 +32,8 @@ const NEIGHBOURS: usize = 4;
 const UNSEEN: f64 = 0.2;
 /// A pause in which the clock was set forward is at least of this part of that.
 const NEARLY: f64 = 0.9;
-/// The logarithm of how many times as likely as any other pause one must be. If it is the wrong one, the clock is no farther off in between than a straight line
-/// would be elsewhere.
-const DECISIVE: f64 = 1.0;
+/// The logarithm of how many times as likely as any other pause one must be: twenty times.
+const DECISIVE: f64 = 3.0;
 
 impl Plan {
     /// The pauses of a node in which its clock jumped, as first and last time, as far as its events tell.
@@ -194,7 +193,8 @@ mod tests {
 
     #[test]
     fn where_pauses_are_as_uneven_as_the_jump_is_high_nothing_is_told() {
-        let uneven = |call: i64| (call * 7_919_000) % 4_000_000;
+        // Pauses of 6 to 14 ms, all about as frequent.
+        let uneven = |call: i64| call * 2_654_435_761 % 4_000_037;
         let events: Vec<Moment> = (0..200)
             .flat_map(|call| [call * 10_000_000 + uneven(call), call * 10_000_000 + uneven(call) + 5_000])
             .map(|time| (time, 6))

@@ -44,6 +44,13 @@ impl Word {
     }
 }
 
+impl Word {
+    /// Whether a word that agrees with this one may be about the same: of jumps it is known when they were, of rates only since when they are.
+    fn may_still_show(&self, later: &Word) -> bool {
+        matches!(self.fault, ClockFault::Jumped(_)) || later.between.1 < self.found + 2 * PATIENCE
+    }
+}
+
 /// What is known of another clock: what it is ahead of this node's.
 #[derive(Debug)]
 struct Other {
@@ -171,7 +178,7 @@ impl ClockKeeper {
                 self.others.iter().filter(|(_, other)| agrees(other)).map(|(&node, _)| node).collect();
             let silent = self.since(now, PATIENCE).filter(|(_, other, _)| !agrees(other)).count();
             let all = agree.len() + silent;
-            let late = self.said.iter().any(|said| said.agrees(&word) && word.between.1 < said.found + 2 * PATIENCE);
+            let late = self.said.iter().any(|said| said.agrees(&word) && said.may_still_show(&word));
             // Two clocks: which of them is wrong nobody knows. Then both are named.
             let two = self.others.len() == 1;
             let own = !late && (two || agree.len() > 1 && 2 * agree.len() > all);
