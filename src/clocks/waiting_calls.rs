@@ -14,13 +14,15 @@ use clc_engine::replay::calls::{CallSearch, ObservedTimes, WaitingCall, WaitingC
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
 use clc_trace::{Event, EventNumber, Result, Ticks, TimelineNumber};
-use std::collections::BTreeSet;
 
 /// A receive whose message was there takes about as long as the quickest ones of its timeline. It waited if it took this many times as long; at least and
 /// at most so many seconds are asked for. Assumed, as is [`BLOCKED`]: calls that did not wait differ by cache misses and interrupts, which are below these
 /// bounds; a smaller factor would take more of them for waits.
 const WAITED: (i64, f64, f64) = (4, 1e-6, 20e-6);
-/// The same for a send that was blocked.
+/// Where receivers are often late, most messages are there, and the few calls that took long for other reasons would be as many as those that waited. With 3 or 10 us, estimates were
+/// worse in more of 48 recordings than with 5.
+const WAITED_IF_LATE: f64 = 5e-6;
+/// The same as [`WAITED`] for a send that was blocked.
 const BLOCKED: (i64, f64, f64) = (8, 10e-6, 100e-6);
 /// One in so many calls is quicker than the quick ones: 2 %, since the quickest of all may be a single odd one.
 const QUICK: usize = 50;
@@ -30,8 +32,31 @@ struct CommunicatingRegion {
     entered: u64,
     /// Events of communication in it.
     seen: u32,
+    /// Receives among them.
+    received: u32,
     /// The send or receive among them, and when it was recorded.
-    call: Option<(WaitingCall, bool, u64)>,
+    call: Option<TimedCall>,
+}
+
+impl CommunicatingRegion {
+    /// Whether it tells how long its call took: nothing else communicates in it, or no other receive where receivers are often late (MPI_Sendrecv; MPI_Waitall of a receive
+    /// and a send, which is taken not to be what it waited for).
+    fn tells(&self) -> bool {
+        self.seen == 1 || self.received == 1 && self.call.as_ref().is_some_and(|call| call.late && !call.sends)
+    }
+}
+
+/// A send or receive, and how long it took.
+#[derive(Debug, Clone, Copy)]
+struct TimedCall {
+    sends: bool,
+    /// Whether receivers are often late between its clocks.
+    late: bool,
+    /// When it was recorded.
+    at: u64,
+    /// From the beginning of its region if it receives, to the end if it sends, in ticks.
+    took: i64,
+    call: WaitingCall,
 }
 
 /// What is looked for beside the bounds of messages, and the calls that tell.
@@ -54,15 +79,11 @@ impl WaitingCallSearch {
         map: &ClockMap,
         table: Option<&BoundTable>,
     ) -> Result<WaitingCallSearch> {
-        let wanted: OneWayDirections =
-            broadcast_value(transport, AnalysisRank::FIRST, table.map(|table| wanted(table, map.bases.len())))?
-                .unwrap_or_default();
-        let calls = if !wanted.messages {
-            Ok(Vec::new())
-        } else {
-            scan_calls(opened, loaded, &map.of_timeline, &wanted.one_way)
-        };
         let resolution = opened.definitions.clock.resolution;
+        let wanted = table.map(|table| wanted(table, map.bases.len(), resolution));
+        let wanted: OneWayDirections = broadcast_value(transport, AnalysisRank::FIRST, wanted)?.unwrap_or_default();
+        let calls =
+            if !wanted.messages { Ok(Vec::new()) } else { scan_calls(opened, loaded, &map.of_timeline, &wanted) };
         Ok(WaitingCallSearch { wanted, calls: agree(transport, calls)?, resolution })
     }
 
@@ -72,10 +93,12 @@ impl WaitingCallSearch {
     /// # Errors
     /// Failures of the transport.
     pub fn renew(&mut self, transport: &mut dyn Transport, map: &ClockMap, table: Option<&BoundTable>) -> Result<()> {
-        let wanted = table.map(|table| wanted(table, map.bases.len()));
+        let wanted = table.map(|table| wanted(table, map.bases.len(), self.resolution));
         let wanted: OneWayDirections = broadcast_value(transport, AnalysisRank::FIRST, wanted)?.unwrap_or_default();
-        let messages = self.wanted.messages && wanted.messages;
-        self.wanted = OneWayDirections { messages, ..wanted };
+        let messages = self.wanted.messages && (wanted.messages || !self.wanted.late.is_empty());
+        // Whether messages are late does not depend on the clocks.
+        let late = std::mem::take(&mut self.wanted.late);
+        self.wanted = OneWayDirections { messages, late, ..wanted };
         Ok(())
     }
 
@@ -106,7 +129,7 @@ impl WaitingCallSearch {
     }
 }
 
-/// The calls of the hosted timelines whose messages go between the pairs of clocks in `one_way`; `clocks` has the clock of every timeline of the trace.
+/// The calls of the hosted timelines whose messages go between the pairs of clocks in `wanted`; `clocks` has the clock of every timeline of the trace.
 ///
 /// # Errors
 /// An event file cannot be read again.
@@ -114,10 +137,10 @@ fn scan_calls(
     opened: &TraceHandle,
     loaded: &LocalTrace,
     clocks: &[u32],
-    one_way: &BTreeSet<(u32, u32)>,
+    wanted: &OneWayDirections,
 ) -> Result<Vec<WaitingCalls>> {
     opened.workers.run(loaded.locations.len(), &Silent, |local, _| {
-        of_timeline(opened, loaded, clocks, one_way, LocalTimeline::at(local))
+        of_timeline(opened, loaded, clocks, wanted, LocalTimeline::at(local))
     })
 }
 
@@ -125,28 +148,28 @@ fn of_timeline(
     opened: &TraceHandle,
     loaded: &LocalTrace,
     clocks: &[u32],
-    one_way: &BTreeSet<(u32, u32)>,
+    wanted: &OneWayDirections,
     local: LocalTimeline,
 ) -> Result<WaitingCalls> {
     let program = &loaded.program;
     let timeline = &program.timelines[local];
     let own = clocks[program.number(local)];
     let clock = |timeline: TimelineNumber| clocks[timeline];
-    let wanted = |(kind, link): (SyncKind, usize)| match kind {
-        SyncKind::Send => {
-            program.messages.outgoing.get(link).is_some_and(|end| one_way.contains(&(own, clock(end.destination))))
-        }
-        SyncKind::Receive => {
-            program.messages.incoming.get(link).is_some_and(|end| one_way.contains(&(clock(end.source), own)))
-        }
-        _ => false,
+    let pair = |(kind, link): (SyncKind, usize)| match kind {
+        SyncKind::Send => program.messages.outgoing.get(link).map(|end| (own, clock(end.destination))),
+        SyncKind::Receive => program.messages.incoming.get(link).map(|end| (clock(end.source), own)),
+        _ => None,
     };
-    let events = timeline.parts().enumerate().filter(|(_, part)| wanted(*part)).map(|(event, _)| event);
-    let mut events: Vec<(u32, EventNumber, u32)> =
-        events.map(|event| (timeline.location(event), timeline.number(event), event as u32)).collect();
+    // Whether it is looked for, and whether messages between its clocks are often late.
+    let sought = |part: (SyncKind, usize)| {
+        let pair = pair(part)?;
+        wanted.asks_for_messages(pair).then(|| wanted.late.contains(&pair))
+    };
+    let events = timeline.parts().enumerate().filter_map(|(event, part)| Some((event, sought(part)?)));
+    let mut events: Vec<(u32, EventNumber, u32, bool)> =
+        events.map(|(event, late)| (timeline.location(event), timeline.number(event), event as u32, late)).collect();
     events.sort_unstable();
-    // Whether it is a send, how long it took, and the call.
-    let mut found: Vec<(bool, i64, WaitingCall)> = Vec::new();
+    let mut found: Vec<TimedCall> = Vec::new();
     for (number, location) in (0..).zip(&loaded.locations[local]) {
         let begin = events.partition_point(|event| event.0 < number);
         let mut events = events[begin..].iter().take_while(|event| event.0 == number).peekable();
@@ -159,12 +182,14 @@ fn of_timeline(
         let scanned = opened.archive.scan_with(id, &definitions, |number, raw, event| {
             let raw = raw.min(RANGE as u64);
             match event {
-                Event::Enter(_) => regions.push(CommunicatingRegion { entered: raw, seen: 0, call: None }),
+                Event::Enter(_) => regions.push(CommunicatingRegion { entered: raw, seen: 0, received: 0, call: None }),
                 Event::Leave(_) => {
-                    let closed = regions.pop().filter(|region| region.seen == 1);
-                    if let Some((entered, (mut call, sends, at))) = closed.and_then(|r| Some((r.entered, r.call?))) {
-                        call.other = if sends { raw } else { entered } as i64;
-                        found.push((sends, at.abs_diff(call.other as u64) as i64, call));
+                    let closed = regions.pop().filter(CommunicatingRegion::tells);
+                    if let Some((entered, mut found_here)) = closed.and_then(|r| Some((r.entered, r.call?))) {
+                        let other = if found_here.sends { raw } else { entered };
+                        found_here.call.other = other as i64;
+                        found_here.took = found_here.at.abs_diff(other) as i64;
+                        found.push(found_here);
                     }
                 }
                 Event::Other
@@ -173,7 +198,7 @@ fn of_timeline(
                 | Event::Parameter(_)
                 | Event::RmaOpCompleteBlocking(..) => {}
                 _ => {
-                    let event_here = events.next_if(|wanted| wanted.1 == number).map(|wanted| wanted.2);
+                    let event_here = events.next_if(|wanted| wanted.1 == number).map(|wanted| (wanted.2, wanted.3));
                     let Some(region) = regions.last_mut() else { return Ok(()) };
                     region.seen += 1;
                     let (message, blocking, sends) = match event {
@@ -182,9 +207,13 @@ fn of_timeline(
                         Event::MpiIrecv(message, _) => (message, false, false),
                         _ => return Ok(()),
                     };
-                    region.call = event_here.map(|event| {
+                    region.received += u32::from(!sends);
+                    if sends && region.received > 0 {
+                        return Ok(());
+                    }
+                    region.call = event_here.map(|(event, late)| {
                         let call = WaitingCall { event, other: 0, length: message.length, blocking, waited: false };
-                        (call, sends, raw)
+                        TimedCall { sends, late, at: raw, took: 0, call }
                     });
                 }
             }
@@ -194,7 +223,7 @@ fn of_timeline(
     }
     let resolution = opened.definitions.clock.resolution as f64;
     for (kind, (times, least, most)) in [(false, WAITED), (true, BLOCKED)] {
-        let mut took: Vec<i64> = found.iter().filter(|found| found.0 == kind).map(|found| found.1).collect();
+        let mut took: Vec<i64> = found.iter().filter(|found| found.sends == kind).map(|found| found.took).collect();
         if took.is_empty() {
             continue;
         }
@@ -202,11 +231,14 @@ fn of_timeline(
         let quick = *took.select_nth_unstable(at).1;
         let [least, most] = [least, most].map(|seconds| (seconds * resolution) as i64);
         let long = quick.saturating_mul(times).clamp(least, most);
-        found.iter_mut().filter(|found| found.0 == kind).for_each(|found| found.2.waited = found.1 >= long);
+        let long_if_late = long.max((WAITED_IF_LATE * resolution) as i64);
+        for found in found.iter_mut().filter(|found| found.sends == kind) {
+            found.call.waited = found.took >= if found.late { long_if_late } else { long };
+        }
     }
     // A send that was not blocked says nothing.
     let mut calls: WaitingCalls =
-        found.into_iter().filter(|found| !found.0 || found.2.waited).map(|found| found.2).collect();
+        found.into_iter().filter(|found| !found.sends || found.call.waited).map(|found| found.call).collect();
     calls.sort_unstable_by_key(|call| call.event);
     calls.shrink_to_fit();
     Ok(calls)

@@ -13,6 +13,7 @@ use super::bounds::{Bound, DirectedBounds};
 use super::estimator::CollectiveTies;
 use super::grid::Grid;
 use super::kind::BoundKind;
+use super::late::late_directions;
 use super::observations::Offsets;
 use super::waits::OneWayDirections;
 use super::windows::BoundTable;
@@ -36,8 +37,8 @@ const LATE: f64 = 4.0;
 /// A class whose noise is more than this many times that of the best one says nothing more.
 const NOISIER: f64 = 5.0;
 
-/// What is to be looked for in a trace with these bounds between `clocks` clocks.
-pub fn wanted(table: &BoundTable, clocks: usize) -> OneWayDirections {
+/// What is to be looked for in a trace with these bounds between `clocks` clocks; `resolution` in ticks per second.
+pub fn wanted(table: &BoundTable, clocks: usize, resolution: u64) -> OneWayDirections {
     let mut busiest = vec![0; clocks];
     for (&(a, b), bounds) in &table.pairs {
         for clock in [a, b] {
@@ -56,10 +57,12 @@ pub fn wanted(table: &BoundTable, clocks: usize) -> OneWayDirections {
     let is_message = |(_, bound): &(u32, Bound)| bound.kind.is_message();
     let has_messages =
         |pair: &(u32, u32)| table.pairs.get(pair).is_some_and(|all| all.windows().iter().any(is_message));
-    let messages = one_way.iter().any(has_messages);
+    let mut late = late_directions(table, resolution);
+    late.retain(|pair| !one_way.contains(pair));
+    let messages = !late.is_empty() || one_way.iter().any(has_messages);
     let collectives = CollectiveTies::of(table, clocks).prevail;
     if one_way.is_empty() && !collectives {
-        return OneWayDirections::default();
+        return OneWayDirections { late, messages, ..OneWayDirections::default() };
     }
     let mut standing = vec![(0, 0); clocks];
     for (&(from, _), bounds) in &table.pairs {
@@ -71,7 +74,7 @@ pub fn wanted(table: &BoundTable, clocks: usize) -> OneWayDirections {
     component.iter().for_each(|&name| sizes[name] += 1);
     standing.iter_mut().zip(&component).for_each(|(standing, &name)| standing.0 = sizes[name]);
     let group = component.into_iter().map(|name| name as u32).collect();
-    OneWayDirections { one_way, messages, collectives, group, standing }
+    OneWayDirections { one_way, late, messages, collectives, group, standing }
 }
 
 /// A class as a series: by window, what the correction of b minus that of a is if the class takes no time, in ticks.
@@ -290,7 +293,8 @@ pub fn from_both_sides(
     let often = table.pairs.iter().filter(|(_, bounds)| bounds.windows().len() >= FEWEST);
     let component = super::graph::components(now.len(), often.map(|(pair, _)| *pair));
     for (class, bounds) in &table.waits.classes {
-        if bounds.windows().len() < FEWEST || class.kind == BoundKind::ENDS_OF_TIED {
+        let of_tied = [BoundKind::ENDS_OF_TIED, BoundKind::WAITED_OF_TIED].contains(&class.kind);
+        if bounds.windows().len() < FEWEST || of_tied {
             continue;
         }
         // Where no offset says by how much ends are apart, the little traffic in the other direction says it.
@@ -511,7 +515,7 @@ mod tests {
                 let bound = Bound { distance: 0, at: 0, kind: BoundKind::MESSAGE };
                 table.pairs.entry((a, b)).or_default().add(0, bound, messages);
             }
-            wanted(&table, 4).one_way.into_iter().collect::<Vec<_>>()
+            wanted(&table, 4, 1_000_000_000).one_way.into_iter().collect::<Vec<_>>()
         };
         assert_eq!(wanted_of(&[(0, 1, 100), (1, 0, 100), (1, 2, 50), (2, 1, 90)]), []);
         assert_eq!(wanted_of(&[(0, 1, 100), (1, 2, 100), (2, 3, 100)]), [(0, 1), (1, 2), (2, 3)]);

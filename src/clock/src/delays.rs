@@ -114,6 +114,13 @@ impl Delays {
         }
     }
 
+    /// By how much the logarithm of its density is lower for a message that would have been too quick: half the square of the excess in units of `tolerance`, to a limit.
+    #[inline(always)]
+    pub fn missed(excess: f64, tolerance: f64) -> f64 {
+        let missed = (-excess / tolerance).max(0.0);
+        (0.5 * missed * missed).min(MOST)
+    }
+
     fn density(&self) -> Density {
         Density { heights: self.parts.map(|(share, mean)| share / mean), rates: self.parts.map(|(_, mean)| 1.0 / mean) }
     }
@@ -217,12 +224,12 @@ impl Density {
 
     #[inline(always)]
     fn logarithms(&self, excesses: &mut [f64; LANES], tolerance: f64) {
-        let missed = excesses.map(|excess| (-excess / tolerance).max(0.0));
+        let missed = excesses.map(|excess| Delays::missed(excess, tolerance));
         excesses.iter_mut().for_each(|excess| *excess = excess.max(0.0));
         let parts = self.parts(excesses);
         for (lane, logarithm) in excesses.iter_mut().enumerate() {
             let all: f64 = parts.iter().map(|part| part[lane]).sum();
-            *logarithm = ln(all) - (0.5 * missed[lane] * missed[lane]).min(MOST);
+            *logarithm = ln(all) - missed[lane];
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::delays::Delays;
 use super::latencies::{Latencies, Reading};
-use super::observations::Observations;
+use super::observations::{Observations, OneWay};
 use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ impl DelayModel {
                 let direction = latencies.at(at);
                 excesses.clear();
                 let messages = &observations.one_way[directions.messages(at)];
-                excesses.extend(messages.iter().map(|seen| direction.excess(seen, offsets, windows)));
+                excesses.extend(OneWay::awaited(messages).map(|seen| direction.excess(seen, offsets, windows)));
                 Delays::learn(&excesses, QUICKEST * observations.precision)
             });
             learned.collect::<Vec<Delays>>()
@@ -55,7 +55,7 @@ impl DelayModel {
         &self.latencies
     }
 
-    /// The density of the delays of a direction, by its number among the observations that this was learned from.
+    /// The density of the delays of the messages of a direction that were waited for, by its number among the observations that this was learned from.
     pub(super) fn delays(&self, direction: usize) -> &Delays {
         &self.delays[direction]
     }
@@ -75,9 +75,13 @@ impl DelayModel {
             delays.log_densities(&mut values, tolerance);
             for (seen, value) in group.iter().zip(&values) {
                 let stretch = seen.window as usize * STRETCHES / windows.max(1);
-                if let Some(sum) = score.sums.get_mut(stretch) {
+                let Some(sum) = score.sums.get_mut(stretch) else { continue };
+                if seen.awaited {
                     sum.0 += value;
                     sum.1 += 1;
+                } else {
+                    // For how long it lay there says nothing, but it was not received before it was sent.
+                    sum.0 -= Delays::missed(direction.excess(seen, offsets, windows), tolerance);
                 }
             }
         }

@@ -15,6 +15,8 @@ impl BoundKind {
     const ENDS: u16 = 5 << 12;
     /// [`BoundKind::ends`] of clocks that traffic ties anyway, by all operations alike: where to begin with them.
     pub const ENDS_OF_TIED: BoundKind = BoundKind(6 << 12);
+    /// A message between clocks that traffic ties in both directions, for which its receiver waited.
+    pub const WAITED_OF_TIED: BoundKind = BoundKind(7 << 12);
     const COLLECTIVE: u16 = 1 << 12;
     const WAITED: u16 = 2 << 12;
     const BLOCKED: u16 = 3 << 12;

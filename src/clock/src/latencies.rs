@@ -195,7 +195,7 @@ impl Latencies {
                 if excess <= 0.0 {
                     return (-excess).min(TOO_QUICK);
                 }
-                if direction.latency.is_some() { excess.min(DELAYED) } else { 0.0 }
+                if direction.latency.is_some() && seen.awaited { excess.min(DELAYED) } else { 0.0 }
             };
             sum += observations.one_way[directions.messages(at)].iter().map(cost).sum::<f64>();
         }
@@ -234,7 +234,7 @@ impl TravelTimes {
         let (mut values, mut of) = (Vec::new(), Vec::new());
         for messages in directions {
             let begin = values.len();
-            values.extend(messages.iter().map(|seen| seen.travel(offsets, windows)));
+            values.extend(OneWay::awaited(messages).map(|seen| seen.travel(offsets, windows)));
             of.push(Travel::new(&mut values[begin..], begin, reading));
         }
         TravelTimes { values, of }
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn the_latency_is_the_mean_of_both_directions() {
         // b is 100 late, messages take 30; nothing comes back from c.
-        let one = |a, b, least| OneWay { a, b, window: 0, least };
+        let one = |a, b, least| OneWay::new(a, b, 0, least);
         let one_way = vec![one(0, 1, 70.0), one(0, 2, 5.0), one(1, 0, -130.0)];
         let seen = Observations { one_way, one_sided: [(0, 2)].into(), floor: 1.0, ..Observations::default() };
         let offsets = [0.0, 100.0, 5.0];
@@ -368,7 +368,7 @@ mod tests {
         // Messages take 30 there and `back` the other way, with clocks that agree; the second one was measured, and seems to be off by the middle of both.
         let latency = |back: f64, wrong: f64, spread: f64| {
             let (windows, middle) = (20, (back - 30.0) / 2.0);
-            let one = |a, b, least| (0..windows as u32).map(move |window| OneWay { a, b, window, least });
+            let one = |a, b, least| (0..windows as u32).map(move |window| OneWay::new(a, b, window, least));
             let one_way = one(0, 1, -30.0).chain(one(1, 0, -back)).collect();
             let anchor = |window, value| Anchor { clock: 1, window, value, sigma: 1.0, stated: 0.0 };
             let anchors = vec![anchor(0, wrong - spread), anchor(windows as u32 - 1, wrong + spread)];
@@ -400,8 +400,8 @@ mod tests {
                 1 => (5000.0, 50.0 + noise),
                 _ => (700.0, 800.0),
             };
-            seen.one_way.push(OneWay { a: 0, b: 1, window, least: -there });
-            seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back });
+            seen.one_way.push(OneWay::new(0, 1, window, -there));
+            seen.one_way.push(OneWay::new(1, 0, window, -back));
         }
         seen.one_way.sort_by_key(|one| one.a);
         let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode, None, Workers::ONE);

@@ -49,6 +49,7 @@ mod inspection;
 mod interval;
 pub mod kind;
 mod kinds;
+mod late;
 pub mod latencies;
 mod lengths;
 mod linear;

@@ -21,6 +21,7 @@ use super::latencies::{Latencies, Reading};
 use super::observations::{Observations, Offsets, OneWay};
 use super::solver::{System, Tolerance};
 use clc_trace::workers::Workers;
+use std::ops::Range;
 
 /// What to estimate from.
 #[derive(Debug, Clone, Copy)]
@@ -155,7 +156,11 @@ impl Problem<'_> {
             let direction = latencies.at(at);
             for seen in &self.observations.one_way[directions.messages(at)] {
                 let excess = direction.excess(seen, x, self.windows);
-                let trust = direction.weight(excess, scale * latencies.spread);
+                let trust = if seen.awaited || excess <= 0.0 {
+                    direction.weight(excess, scale * latencies.spread)
+                } else {
+                    0.0
+                };
                 if trust >= NEGLIGIBLE {
                     let weight = trust / (latencies.spread * latencies.spread);
                     system.tie(seen.window, [seen.a, seen.b], -excess, weight);
@@ -186,7 +191,7 @@ impl Problem<'_> {
                     let excess = excess(seen);
                     let weight = if excess <= 0.0 {
                         (FORCE * scale / excess.abs()).min(1.0) / (scale * scale)
-                    } else if direction.is_known() {
+                    } else if direction.is_known() && seen.awaited {
                         force / excess.max(scale)
                     } else {
                         0.0
@@ -296,34 +301,47 @@ impl Problem<'_> {
     /// Slopes: where nothing is observed, a clock's drift returns to its mean. A frequency whose changes per window have the deviation q and that
     /// itself varies by ρ (of an Ornstein-Uhlenbeck process) has, besides the term of its changes, one of its size: q² / 4 ρ⁴ times its square.
     fn lean(&self, system: &mut System<'_>, x: &[f64]) {
-        let mut seen: Vec<Option<(usize, usize)>> = vec![None; self.clocks];
-        for one in &self.observations.one_way {
-            for clock in [one.a, one.b] {
-                let window = one.window as usize;
-                if let Some(span) = seen.get_mut(clock as usize) {
-                    *span = Some(span.map_or((window, window), |(first, last)| (first.min(window), last.max(window))));
-                }
-            }
-        }
-        for (clock, (row, span)) in x.chunks(self.windows).zip(seen).enumerate() {
-            let Some((first, last)) = span.filter(|(first, last)| first + LEANING <= *last) else { continue };
+        let seen = self.sightings();
+        let whole = |window: &usize| !self.is_cut(window + 1);
+        let mut slopes = Vec::new();
+        for (clock, (row, seen)) in x.chunks(self.windows).zip(seen.chunks(self.windows)).enumerate() {
+            let Some(observed) = Sighting::stretch(seen) else { continue };
             if self.fixed.get(clock).copied().unwrap_or(false) {
                 continue;
             }
-            let whole = |window: &usize| !self.is_cut(window + 1);
-            let slopes: Vec<f64> = (first..last).filter(whole).map(|window| row[window + 1] - row[window]).collect();
-            let count = slopes.len().max(1) as f64;
+            let known = Sighting::known(seen, &observed);
+            slopes.clear();
+            let known_slopes = observed.filter(|window| whole(window) && known[*window]);
+            slopes.extend(known_slopes.map(|window| row[window + 1] - row[window]));
+            if slopes.len() < LEANING {
+                continue;
+            }
+            let count = slopes.len() as f64;
             let mean = slopes.iter().sum::<f64>() / count;
             let squares: f64 = slopes.iter().map(|slope| (slope - mean) * (slope - mean)).sum();
             let varies = (squares / count).max(self.q() * self.q());
             let weight = self.q() * self.q() / (4.0 * varies * varies);
             let forgets = memory(&slopes, mean).map_or(0.0, |windows| (self.q() * windows).powi(-2));
             for window in (0..row.len().saturating_sub(1)).filter(whole) {
-                let outside = window < first || window >= last;
                 let miss = mean - (row[window + 1] - row[window]);
-                system.lean(window, clock, miss, if outside { weight.max(forgets) } else { weight });
+                system.lean(window, clock, miss, if known[window] { weight } else { weight.max(forgets) });
             }
         }
+    }
+
+    /// What messages say of each clock in each window, one row of windows after the other.
+    fn sightings(&self) -> Vec<Sighting> {
+        let mut seen = vec![Sighting::Nothing; self.clocks * self.windows];
+        for one in &self.observations.one_way {
+            let now = if one.awaited { Sighting::Awaited } else { Sighting::Lain };
+            for clock in [one.a, one.b] {
+                let at = clock as usize * self.windows + one.window as usize;
+                if let Some(seen) = seen.get_mut(at).filter(|_| (one.window as usize) < self.windows) {
+                    *seen = now.max(*seen);
+                }
+            }
+        }
+        seen
     }
 
     /// [`Problem::roughness`], but not so small that nothing could be solved.
@@ -358,6 +376,42 @@ fn mean_of_prompt(values: &mut [f64], sigma: f64) -> Option<f64> {
 fn difference(x: &[f64], windows: usize, window: u32, [a, b]: [u32; 2]) -> f64 {
     let at = |clock: u32| x.get(clock as usize * windows + window as usize).copied().unwrap_or(0.0);
     at(b) - at(a)
+}
+
+/// What the messages of a window say of a clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sighting {
+    /// There are none.
+    Nothing,
+    /// What cannot be: [`OneWay::awaited`] is true of none of them.
+    Lain,
+    /// What is.
+    Awaited,
+}
+
+impl Sighting {
+    /// From the first window in which anything was seen to the last one, which is not part of it; none if that is hardly more than nothing.
+    fn stretch(seen: &[Sighting]) -> Option<Range<usize>> {
+        let is_seen = |seen: &Sighting| *seen != Sighting::Nothing;
+        let (first, last) = (seen.iter().position(is_seen)?, seen.iter().rposition(is_seen)?);
+        (first + LEANING <= last).then_some(first..last)
+    }
+
+    /// The windows from which the drift to the next one is known: those of `observed`, without stretches of several windows with messages none of which was waited for.
+    fn known(seen: &[Sighting], observed: &Range<usize>) -> Vec<bool> {
+        let mut known = vec![false; seen.len()];
+        known[observed.clone()].fill(true);
+        let mut begin = observed.start;
+        while begin < observed.end {
+            let length = seen[begin..observed.end].iter().take_while(|seen| **seen != Sighting::Awaited).count();
+            let unknown = begin..begin + length;
+            if seen[unknown.clone()].iter().filter(|seen| **seen == Sighting::Lain).count() >= LEANING {
+                known[unknown.clone()].fill(false);
+            }
+            begin = unknown.end + 1;
+        }
+        known
+    }
 }
 
 /// In how many windows the correlation of drift with itself falls to one half. None if that takes a sixth of the run or more: a drift that changed

@@ -11,6 +11,7 @@ use super::anchor::RecordedLevels;
 use super::directions::Directions;
 use super::graph::components;
 use super::grid::Grid;
+use super::late::AwaitedMessages;
 use super::windows::BoundTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -31,6 +32,8 @@ pub struct TwoWay {
     pub middle: f64,
     /// Half the round trip, in ticks.
     pub half_trip: f64,
+    /// [`OneWay::awaited`] of both messages.
+    pub awaited: bool,
     /// Standard deviation assumed for `middle`.
     pub sigma: f64,
 }
@@ -46,9 +49,22 @@ pub struct OneWay {
     pub window: u32,
     /// The correction of b minus that of a is at least this.
     pub least: f64,
+    /// Whether it may have been received as soon as it arrived, as far as is known. If not, it lay there for who knows how long, and only says what cannot be.
+    pub awaited: bool,
 }
 
 impl OneWay {
+    /// One that was waited for.
+    pub fn new(a: u32, b: u32, window: u32, least: f64) -> OneWay {
+        OneWay { a, b, window, least, awaited: true }
+    }
+
+    /// Those of `all` that were waited for; all of them if none was.
+    pub fn awaited(all: &[OneWay]) -> impl Iterator<Item = &OneWay> + Clone {
+        let any = all.iter().any(|seen| seen.awaited);
+        all.iter().filter(move |seen| seen.awaited || !any)
+    }
+
     /// The time that the message took if these are the corrections, in ticks.
     pub fn travel(&self, offsets: &[f64], windows: usize) -> f64 {
         let at = |clock: u32| offsets.get(clock as usize * windows + self.window as usize).copied().unwrap_or(0.0);
@@ -95,6 +111,8 @@ const DIRECTLY: (usize, usize) = (9, 10);
 const QUICK_SHARE: usize = 10;
 /// Share of a pair's windows whose round trips are not believed to be the shortest ones.
 const SHORTEST_SHARE: usize = 100;
+/// How much less is known from messages that lay there, in standard deviations.
+const LAIN: f64 = 30.0;
 /// No observation is better than this part of the typical half round trip: minima of two directions are not that equal.
 pub(super) const FLOOR: f64 = 0.02;
 
@@ -116,6 +134,7 @@ impl Observations {
         };
         let mut result = Observations::default();
         let nothing = Default::default();
+        let waits = AwaitedMessages::of(table);
         for (&(a, b), forward) in &table.pairs {
             let backward = table.pairs.get(&(b, a)).unwrap_or(&nothing);
             let messages = forward.windows().iter().filter(|(_, bound)| bound.kind.is_message()).count();
@@ -133,11 +152,13 @@ impl Observations {
                     result.discarded += u64::from(a < b);
                     continue;
                 }
-                result.one_way.push(OneWay { a, b, window, least: now - f.distance as f64 });
+                let awaited = waits.has((a, b), window);
+                result.one_way.push(OneWay { awaited, ..OneWay::new(a, b, window, now - f.distance as f64) });
                 if let Some(g) = back.filter(|_| a < b) {
                     let middle = (g.distance as f64 - f.distance as f64) / 2.0 + now;
                     trips.push(half_trip);
-                    result.two_way.push(TwoWay { a, b, window, middle, half_trip, sigma: 0.0 });
+                    let awaited = awaited && waits.has((b, a), window);
+                    result.two_way.push(TwoWay { a, b, window, middle, half_trip, awaited, sigma: 0.0 });
                 }
             }
             if !trips.is_empty() {
@@ -173,6 +194,10 @@ impl Observations {
             // A pair that is never as quick as others is farther away, or one of the two always waits.
             let far = (quick - least) / 2.0;
             seen.sigma = (self.floor * self.floor + waited * waited + far * far).sqrt();
+            // What lies there does so for many windows in the same way: their mean is no better.
+            if !seen.awaited {
+                seen.sigma *= LAIN;
+            }
         }
     }
 
@@ -199,7 +224,15 @@ impl Observations {
         for seen in &self.one_way {
             if join(seen.a as usize, seen.b as usize) {
                 let (a, b, window, middle) = (seen.a, seen.b, seen.window, seen.least);
-                self.two_way.push(TwoWay { a, b, window, middle, half_trip: 0.0, sigma: 1000.0 * self.floor });
+                self.two_way.push(TwoWay {
+                    a,
+                    b,
+                    window,
+                    middle,
+                    half_trip: 0.0,
+                    awaited: true,
+                    sigma: 1000.0 * self.floor,
+                });
             }
         }
     }
@@ -254,7 +287,7 @@ mod tests {
         let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, f64::INFINITY);
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);
-        assert_eq!(seen.one_way[1], OneWay { a: 0, b: 2, window: 0, least: 5.0 });
+        assert_eq!(seen.one_way[1], OneWay::new(0, 2, 0, 5.0));
         // The same messages seen through clocks that are corrected already.
         let total = Observations::new(&table, &grid, &vec![vec![0.0], vec![7.0], vec![0.0]], 1.0, 30.0);
         assert_eq!(total.two_way[0].middle, 107.0);

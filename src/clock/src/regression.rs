@@ -131,6 +131,7 @@ mod tests {
     /// Round trips of half a length `trip`, and what they say.
     fn round_trips(samples: &[(f64, f64)]) -> Observations {
         let seen = samples.iter().zip(0..).map(|(&(half_trip, middle), window)| super::super::observations::TwoWay {
+            awaited: true,
             a: 0,
             b: 1,
             window,

@@ -121,10 +121,10 @@ mod tests {
         let mut all = Observations::default();
         for (a, b, windows) in links {
             for window in 0..windows {
-                let trip = TwoWay { a, b, window, middle: f64::from(b), half_trip: 5.0, sigma: 1.0 };
+                let trip = TwoWay { a, b, window, middle: f64::from(b), half_trip: 5.0, awaited: true, sigma: 1.0 };
                 all.two_way.push(trip);
-                all.one_way.push(OneWay { a, b, window, least: 1.0 });
-                all.one_way.push(OneWay { a: b, b: a, window, least: -1.0 });
+                all.one_way.push(OneWay::new(a, b, window, 1.0));
+                all.one_way.push(OneWay::new(b, a, window, -1.0));
             }
             all.half_trips.insert((a, b), 5.0);
         }
@@ -153,7 +153,7 @@ mod tests {
         // Messages in both directions, but of few clocks only.
         assert!(ClockSample::of(&observed(chain(MOST as u32 - 1)), &fixed(64, 0)).is_none());
         // A ring in one direction.
-        let ring = (0..64).map(|clock| OneWay { a: clock, b: (clock + 1) % 64, window: 0, least: 0.0 });
+        let ring = (0..64).map(|clock| OneWay::new(clock, (clock + 1) % 64, 0, 0.0));
         let mut ring = Observations { one_way: ring.collect(), ..Observations::default() };
         ring.one_way.sort_by_key(|seen| (seen.a, seen.b));
         assert!(ClockSample::of(&ring, &fixed(64, 0)).is_none());

@@ -23,11 +23,16 @@ pub struct QuickestWaits {
     pub classes: BTreeMap<Class, DirectedBounds>,
 }
 
+/// Windows in which messages of a direction were waited for, at least, to tell that others were not.
+const FEWEST: usize = 8;
+
 /// What is to be looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OneWayDirections {
     /// Directions of pairs of clocks that have no traffic back to speak of.
     pub one_way: BTreeSet<(u32, u32)>,
+    /// Directions of pairs of clocks with traffic in both directions whose messages are late more often than not: that they were waited for tells which are not.
+    pub late: BTreeSet<(u32, u32)>,
     /// Whether there are messages among that traffic, not only collective operations.
     pub messages: bool,
     /// Whether clocks are tied by collective operations more than by messages.
@@ -50,6 +55,11 @@ impl OneWayDirections {
         clocks.max_by_key(|&clock| (standing(clock), std::cmp::Reverse(clock)))
     }
 
+    /// Whether it matters who waited for the messages of a direction.
+    pub fn asks_for_messages(&self, direction: (u32, u32)) -> bool {
+        self.one_way.contains(&direction) || self.late.contains(&direction)
+    }
+
     /// Whether traffic ties two clocks from both sides.
     pub fn are_tied(&self, a: u32, b: u32) -> bool {
         self.group.get(a as usize) == self.group.get(b as usize)
@@ -69,10 +79,17 @@ impl QuickestWaits {
         self.classes.entry(class).or_default().add(window, bound, 1);
     }
 
+    /// Messages of a direction that were waited for, if it is one of those with traffic in both directions and there are enough of them.
+    pub fn awaited(&self, (from, to): (u32, u32)) -> Option<&DirectedBounds> {
+        let all = self.classes.get(&Class { from, to, kind: BoundKind::WAITED_OF_TIED });
+        all.filter(|all| all.windows().len() >= FEWEST)
+    }
+
     /// How many there are that tell what one way does not, by pair of clocks (a < b), but for those between ends of collective operations.
     pub fn by_pair(&self) -> BTreeMap<(u32, u32), u64> {
         let mut counts = BTreeMap::new();
-        for (class, bounds) in self.classes.iter().filter(|(class, _)| !class.kind.is_between_ends()) {
+        let tells = |class: &Class| !class.kind.is_between_ends() && class.kind != BoundKind::WAITED_OF_TIED;
+        for (class, bounds) in self.classes.iter().filter(|(class, _)| tells(class)) {
             *counts.entry((class.from.min(class.to), class.from.max(class.to))).or_default() += bounds.messages;
         }
         counts

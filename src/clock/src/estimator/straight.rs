@@ -113,7 +113,7 @@ mod tests {
 
     /// So many messages from clock 0 to clock 1 in as many windows, each of which bounds the correction of the latter from below by 1000.
     fn seen(windows: u32) -> Observations {
-        let one_way = (0..windows).map(|window| OneWay { a: 0, b: 1, window, least: 1000.0 }).collect();
+        let one_way = (0..windows).map(|window| OneWay::new(0, 1, window, 1000.0)).collect();
         let shortest_trips = BTreeMap::from([((0, 1), 500.0)]);
         Observations { one_way, shortest_trips, precision: 10.0, ..Observations::default() }
     }

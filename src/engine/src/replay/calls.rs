@@ -245,7 +245,7 @@ fn messages(
         let end = &program.messages.incoming[index];
         let destination = program.number(end.destination);
         let pair = (clocks[end.source], clocks[destination]);
-        if !end.is_certain() || !wanted.one_way.contains(&pair) {
+        if !end.is_certain() || !wanted.asks_for_messages(pair) {
             return None;
         }
         let local = end.destination;
@@ -256,7 +256,9 @@ fn messages(
         let Some(((from, to), latency, local, call, _)) = of(index, event).filter(|found| found.3.waited) else {
             return;
         };
-        let (at, kind) = (times[local][event as usize], BoundKind::waited(call.length));
+        let late = wanted.late.contains(&(from, to));
+        let kind = if late { BoundKind::WAITED_OF_TIED } else { BoundKind::waited(call.length) };
+        let at = times[local][event as usize];
         waits.add(Class { from, to, kind }, grid.window(at), Bound { distance: at - (bound - latency), at, kind });
     })?;
     // The same with the ends of the sends that were blocked.
@@ -267,7 +269,8 @@ fn messages(
         }
     }
     message_bounds(transport, program, &ends, |index, event, bound| {
-        let Some(((from, to), latency, _, call, posted)) = of(index, event).filter(|found| found.3.blocking) else {
+        let blocked = of(index, event).filter(|found| found.3.blocking && !wanted.late.contains(&found.0));
+        let Some(((from, to), latency, _, call, posted)) = blocked else {
             return;
         };
         let left = bound - latency;

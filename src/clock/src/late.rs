@@ -1,0 +1,164 @@
+//! Messages whose receivers come late: between busy processes they lie there until somebody asks for them, for as long as that takes, time and again for about as long, and longer
+//! in one direction than in the other. Then they are no measurements: a clock that bends explains them as well. What tells are the messages that a receiver waited for.
+
+use super::bounds::{Bound, DirectedBounds};
+use super::windows::BoundTable;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Windows that tell how long round trips take between two clocks, at least, and from what length on receivers may be late, in seconds: messages that are waited for are quicker on
+/// most networks.
+const OFTEN: usize = 20;
+const LONG: f64 = 40e-6;
+/// Quick is what a twentieth of the round trips stay below.
+const QUICK_SHARE: usize = 20;
+/// What quick round trips take at most of messages that were waited for, in what those of all messages take, and the part of the windows in which there are such messages at most: if they are
+/// slower, they were kept waiting by something else, and if they are nearly all, the others are no matter. In 108 recordings with other clocks, factors of 1 and parts of 0.66 to 0.9 made
+/// estimates worse or changed nothing.
+const AS_QUICK: f64 = 4.0;
+const MOST: f64 = 0.75;
+
+/// Directions of pairs of clocks between which there and back takes long in most windows, with `resolution` ticks per second: it is worth asking who waited.
+pub(super) fn late_directions(table: &BoundTable, resolution: u64) -> BTreeSet<(u32, u32)> {
+    let long = (LONG * resolution as f64) as i64;
+    let (mut late, mut trips) = (BTreeSet::new(), Vec::new());
+    for (&(a, b), there) in table.pairs.iter().filter(|((a, b), _)| a < b) {
+        let Some(back) = table.pairs.get(&(b, a)) else { continue };
+        let is_message = |bound: &Bound| bound.kind.is_message();
+        trips.clear();
+        trips.extend(there.windows().iter().filter(|(_, there)| is_message(there)).filter_map(|(window, there)| {
+            let back = back.get(*window).filter(|back| is_message(back))?;
+            Some(there.distance.saturating_add(back.distance))
+        }));
+        let middle = trips.len() / 2;
+        if trips.len() >= OFTEN && *trips.select_nth_unstable(middle).1 > long {
+            late.extend([(a, b), (b, a)]);
+        }
+    }
+    late
+}
+
+/// Who waited, by direction of the pairs of clocks between which other messages are no measurements.
+#[derive(Debug, Default)]
+pub(super) struct AwaitedMessages<'a> {
+    directions: BTreeMap<(u32, u32), &'a DirectedBounds>,
+}
+
+impl<'a> AwaitedMessages<'a> {
+    /// Of a table whose distances were measured with clocks that drift by little from window to window.
+    pub(super) fn of(table: &'a BoundTable) -> Self {
+        let mut directions = BTreeMap::new();
+        for (&(a, b), there) in table.pairs.iter().filter(|((a, b), _)| a < b) {
+            let Some(back) = table.pairs.get(&(b, a)) else { continue };
+            let (Some(waited), Some(waited_back)) = (table.waits.awaited((a, b)), table.waits.awaited((b, a))) else {
+                continue;
+            };
+            let windows = |there: &DirectedBounds, back: &DirectedBounds| there.windows().len() + back.windows().len();
+            let rare = windows(waited, waited_back) as f64 <= MOST * windows(there, back) as f64;
+            let quick = [quick(nearest_trips(waited, waited_back)), quick(trips(there, back))];
+            if rare && matches!(quick, [Some(waited), Some(all)] if waited <= AS_QUICK * all) {
+                directions.extend([((a, b), waited), ((b, a), waited_back)]);
+            }
+        }
+        AwaitedMessages { directions }
+    }
+
+    /// Whether a message from one clock to another was waited for in this window, or may be taken to have been.
+    pub(super) fn has(&self, pair: (u32, u32), window: u32) -> bool {
+        self.directions.get(&pair).is_none_or(|waited| waited.get(window).is_some())
+    }
+}
+
+/// Round trips of messages in the same window, in ticks.
+fn trips(there: &DirectedBounds, back: &DirectedBounds) -> Vec<i64> {
+    let there = there.windows().iter();
+    there.filter_map(|(window, there)| Some(there.distance.saturating_add(back.get(*window)?.distance))).collect()
+}
+
+/// Round trips of messages there and the nearest ones back, in ticks: both are rarely waited for in the same window.
+fn nearest_trips(there: &DirectedBounds, back: &DirectedBounds) -> Vec<i64> {
+    let back = back.windows();
+    let trip = |(window, bound): &(u32, Bound)| {
+        let at = back.partition_point(|other| other.0 < *window);
+        let around = [at.checked_sub(1), Some(at)].into_iter().flatten().filter_map(|at| back.get(at));
+        let nearest = around.min_by_key(|other| other.0.abs_diff(*window))?;
+        Some(bound.distance.saturating_add(nearest.1.distance))
+    };
+    there.windows().iter().filter_map(trip).collect()
+}
+
+/// What the quick ones of these stay below; none without any. Where clocks jump, trips are nonsense.
+fn quick(mut trips: Vec<i64>) -> Option<f64> {
+    trips.retain(|trip| *trip > 0);
+    let at = trips.len() / QUICK_SHARE;
+    (at < trips.len()).then(|| *trips.select_nth_unstable(at).1 as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::BoundKind;
+    use crate::waits::Class;
+
+    const MICROSECONDS: i64 = 1000;
+
+    /// Messages between clocks 0 and 1 that take 5 us if they are waited for, which happens in every `waited`th window, and else lie there for 400 us in one direction and 150 us in the other.
+    fn table(waited: u32) -> BoundTable {
+        let mut table = BoundTable::default();
+        for window in 0..100 {
+            for (pair, lain) in [((0, 1), 400), ((1, 0), 150)] {
+                let asked = window % waited == 0;
+                let distance = if asked { 5 } else { lain } * MICROSECONDS;
+                let bound = Bound { distance, at: i64::from(window), kind: BoundKind::MESSAGE };
+                table.pairs.entry(pair).or_default().add(window as usize, bound, 1);
+                if asked {
+                    let class = Class { from: pair.0, to: pair.1, kind: BoundKind::WAITED_OF_TIED };
+                    table.waits.add(class, window as usize, bound);
+                }
+            }
+        }
+        table
+    }
+
+    #[test]
+    fn what_lay_there_is_no_measurement_where_little_was_waited_for() {
+        let table = table(10);
+        assert_eq!(late_directions(&table, 1_000_000_000), [(0, 1), (1, 0)].into());
+        let waits = AwaitedMessages::of(&table);
+        assert!(waits.has((0, 1), 10) && !waits.has((0, 1), 11) && !waits.has((1, 0), 99));
+        // Nothing is known of others.
+        assert!(waits.has((0, 2), 11));
+    }
+
+    #[test]
+    fn all_messages_tell_where_most_were_waited_for_or_none() {
+        let waits = |table: &BoundTable| AwaitedMessages::of(table).has((0, 1), 11);
+        assert!(waits(&table(1)));
+        assert!(waits(&BoundTable { waits: Default::default(), ..table(10) }));
+        // Too few.
+        assert!(waits(&table(50)));
+    }
+
+    #[test]
+    fn what_was_waited_for_tells_nothing_if_it_was_kept_waiting() {
+        let mut slow = table(10);
+        for bounds in slow.waits.classes.values_mut() {
+            let kept = |&(window, bound): &(u32, Bound)| (window, Bound { distance: 5000 * MICROSECONDS, ..bound });
+            let windows: Vec<(u32, Bound)> = bounds.windows().iter().map(kept).collect();
+            *bounds = DirectedBounds::default();
+            windows.into_iter().for_each(|(window, bound)| bounds.add(window as usize, bound, 1));
+        }
+        assert!(AwaitedMessages::of(&slow).has((0, 1), 11));
+    }
+
+    #[test]
+    fn quick_networks_are_not_asked() {
+        let mut quick = BoundTable::default();
+        for window in 0..100 {
+            let bound = Bound { distance: 15 * MICROSECONDS, at: window, kind: BoundKind::MESSAGE };
+            [(0, 1), (1, 0)]
+                .into_iter()
+                .for_each(|pair| quick.pairs.entry(pair).or_default().add(window as usize, bound, 1));
+        }
+        assert!(late_directions(&quick, 1_000_000_000).is_empty());
+    }
+}
