@@ -4,6 +4,7 @@ use crate::grid::Grid;
 use crate::kind::BoundKind;
 use crate::selection::select;
 use crate::view::TrialData;
+use crate::waits::Class;
 use crate::windows::BoundTable;
 use proptest::prelude::*;
 
@@ -198,6 +199,44 @@ fn before_the_first_message_a_clock_that_bends_goes_on_for_no_longer_than_it_rem
     assert!((silent..windows).all(|window| (found[1][window] - truth[1][window]).abs() < 100.0));
     // 157 per window at the first message: for ever it would be 31,400 off at the begin.
     assert!(found[1][0].abs() < 3000.0, "{}", found[1][0]);
+}
+
+#[test]
+fn messages_that_nobody_waited_for_do_not_bend_clocks() {
+    // A wave of period 200; in 300 windows messages lie there for longer in one direction than in the other.
+    let wave = |window: usize| 20_000.0 * (window as f64 * std::f64::consts::TAU / 200.0).sin();
+    let (windows, lain) = (1000, 400..700);
+    let truth: Offsets = vec![vec![0.0; windows], (0..windows).map(wave).collect()];
+    let grid = Grid { first: 0, width: 1000, count: windows };
+    let mut table = BoundTable::default();
+    for (window, difference) in truth[1].iter().enumerate() {
+        let late = if lain.contains(&window) { [400_000, 138_000] } else { [0, 0] };
+        for (index, (from, to)) in [(0, 1), (1, 0)].into_iter().enumerate() {
+            let seen = if from == 0 { -difference } else { *difference };
+            let distance = 3000 + late[index] + seen as i64;
+            let bound = Bound { distance, at: grid.centre(window), kind: BoundKind::MESSAGE };
+            table.pairs.entry((from, to)).or_default().add(window, bound, 1);
+            if !lain.contains(&window) {
+                table.waits.add(Class { from, to, kind: BoundKind::WAITED_OF_TIED }, window, bound);
+            }
+        }
+    }
+    let solve = |table: &BoundTable| {
+        let now = vec![vec![0.0; windows]; 2];
+        let seen = Observations::new(table, &grid, &now, 1.0, f64::INFINITY);
+        let problem = Problem { leaning: true, roughness: 30.0, ..problem(&seen, &truth, &[]) };
+        [Reading::Mode, Reading::Edge(0.05)].map(|reading| Problem { reading, ..problem }.solve(&now))
+    };
+    for found in solve(&table) {
+        // What is left is the wave that nobody has seen.
+        assert!(worst(&found, &truth) < 45_000.0, "{}", worst(&found, &truth));
+        let known = |window: &usize| !(380..720).contains(window);
+        assert!((0..windows).filter(known).all(|window| (found[1][window] - truth[1][window]).abs() < 2000.0));
+    }
+    table.waits.classes.clear();
+    // By half of the 262,000 that one direction is later than the other, or until none is late in the other one.
+    let believed = solve(&table).map(|found| worst(&found, &truth));
+    assert!(believed[0] > 60_000.0 && believed[1] > 120_000.0, "{believed:?}");
 }
 
 #[test]
