@@ -24,6 +24,9 @@ const PROVEN: f64 = 2.0;
 /// them and the evidence is overwhelming besides. Assumed: from a hundred on, the remaining one is not chance.
 const MANY: u64 = 100;
 const EXPLAINED: u64 = 100;
+/// Recorded offsets are differences of clocks, and no errors of measurement, if they are more than so many times as large as the worst violation that they leave. Assumed: of messages between clocks that offsets
+/// put apart wrongly by some time, one in thousands is early by a fifth of it.
+const FROM_OFFSETS: f64 = 5.0;
 /// But not if recorded offsets would be wrong by more than so many times the worst violation.
 const INCREDIBLE: f64 = 2.0;
 /// Fewer violations than these are no evidence of their own if they are all that the estimate goes by: a clock that once stands still leaves one or two, and an
@@ -99,7 +102,7 @@ pub fn choose(
     let (left, remains) = (ViolationsLeft::of(&recorded), ViolationsLeft::of(&estimated));
     let (before, after) = (left.count, remains.count);
     // The times as they were recorded are possible, and neither the offsets nor the estimate are.
-    let measured = fit.is_some_and(|fit| method == Method::Auto && fit.unmeasured.is_some());
+    let measured = fit.is_some_and(|fit| method == Method::Auto && left.may_come_from_offsets(&fit));
     if measured && before >= MANY && after > 0 && leaves_none_unmeasured(transport, loaded)? {
         let reason = format!(
             "without recorded offsets there are no violations, with them {}, with estimated clocks {}",
@@ -177,6 +180,12 @@ impl ViolationsLeft {
     fn of(survey: &Survey) -> ViolationsLeft {
         let worst = survey.worst.as_ref().map_or(0, |worst| worst.ticks) as f64;
         ViolationsLeft { count: survey.violated(), worst, mean: survey.early.mean() }
+    }
+
+    /// Whether violations may come from recorded offsets that are wrong as a whole. Then some are about as large: where all messages wait for longer than clocks are apart, no offset leaves no violation,
+    /// and bends of the clocks leave small ones with the right ones.
+    fn may_come_from_offsets(&self, fit: &ClockFit) -> bool {
+        fit.unmeasured.is_some_and(|without| without.contradiction <= FROM_OFFSETS * self.worst)
     }
 
     /// Whether clocks are so wrong, beside others that leave the violations `remaining`, that this is evidence enough.

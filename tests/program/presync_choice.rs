@@ -71,6 +71,20 @@ fn times_that_leave_no_violation_stay_where_offsets_and_estimate_leave_some() {
 }
 
 #[test]
+fn offsets_that_are_much_larger_than_any_violation_are_no_errors_of_measurement() {
+    // A pipeline whose messages wait for longer than clocks are apart: as recorded, none of them is early, while a millisecond lies between the clocks.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern pipeline --clock sine --ranks 8 --ranks-per-node 4 --events 8k --compute 3ms --imbalance 0.5 --seed 575409866 -q",
+        path,
+    );
+    let ((none, _), (linear, _), (auto, chosen)) = (judge("none", path), judge("linear", path), judge("auto", path));
+    assert!(none > 1e-3 && linear < 20e-6, "the trace is no test: {none} {linear}");
+    assert!(chosen != "none" && auto <= 1.1 * linear, "{chosen} {auto} {linear}");
+}
+
+#[test]
 fn clocks_that_nobody_measured_may_be_further_apart_than_the_run_is_long() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
