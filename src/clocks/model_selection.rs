@@ -143,6 +143,16 @@ fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &LocalTrace) ->
     Ok(unmeasured.violated() == 0)
 }
 
+/// The times as they were recorded, of processes that share a clock, if they leave no violation. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn undisturbed(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<Option<Selected>> {
+    let reason = "all processes share a clock: recorded offsets differ by less than the shortest message takes, and without them there are no violations";
+    let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, reason: reason.to_owned() };
+    Ok(leaves_none_unmeasured(transport, loaded)?.then_some(unmeasured))
+}
+
 /// Whether the times leave no violation with recorded offsets. Collective over the analysis ranks.
 fn leaves_none_recorded(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<bool> {
     let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;

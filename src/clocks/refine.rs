@@ -5,7 +5,7 @@
 //! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
 
 use crate::clocks::latency::settle_latency;
-use crate::clocks::model_selection::{Selected, SelectedClocks, choose};
+use crate::clocks::model_selection::{Selected, SelectedClocks, choose, undisturbed};
 use crate::clocks::waiting_calls::WaitingCallSearch;
 use crate::pipeline::load::{LoadOptions, LocalTrace, load_with};
 use crate::pipeline::open::TraceHandle;
@@ -190,6 +190,19 @@ pub fn refine(
             }
             Err(_) => Selected::recorded(OUT_OF_RANGE.to_owned()),
         },
+        Decision::Nothing(reason) if options.presync == Method::Auto => {
+            let shortest = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
+            let one = map.bases.len() == 1 && are_as_one(&recorded, shortest.same_node);
+            match one.then(|| undisturbed(transport, loaded)).transpose()?.flatten() {
+                Some(selected) => {
+                    let clocks = RefinedClocks::unmeasured(&map);
+                    let times = mapped_times(opened.workers, loaded, &clocks)?;
+                    adopt(transport, opened, loaded, options, &clocks, times, progress)?;
+                    selected
+                }
+                None => Selected::recorded(reason),
+            }
+        }
         Decision::Nothing(reason) => Selected::recorded(reason),
         Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Selected::recorded(String::new()),
     };
@@ -211,6 +224,13 @@ pub fn refine(
 fn has_run_away(recorded: i64, estimated: i64, resolution: u64) -> bool {
     let slack = (resolution / LONGER_PER_SECOND) as i64;
     estimated > recorded.saturating_add(recorded / LONGER).saturating_add(slack)
+}
+
+/// Whether recorded offsets differ by no more than the shortest message takes: of processes that share a clock, that is what measuring it is off by.
+fn are_as_one(recorded: &[RecordedOffsets], shortest: Ticks) -> bool {
+    let values = || recorded.iter().flat_map(|record| &record.offsets).map(|offset| offset.offset);
+    let (least, most) = (values().min(), values().max());
+    least.zip(most).is_some_and(|(least, most)| most.saturating_sub(least) <= shortest.0)
 }
 
 /// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
@@ -306,6 +326,17 @@ fn span(transport: &mut dyn Transport, loaded: &LocalTrace, refined: &RefinedClo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn offsets_within_the_shortest_message_are_of_one_clock() {
+        let of = |offsets: &[i64], shortest| {
+            let offsets = offsets.iter().map(|&offset| ClockOffset { time: 0, offset, standard_deviation: 0.0 });
+            let recorded = RecordedOffsets { timeline: TimelineNumber::at(0), offsets: offsets.collect() };
+            are_as_one(&[recorded], Ticks(shortest))
+        };
+        assert!(of(&[-100, 0, 130], 230) && of(&[5_000_100, 5_000_000], 100));
+        assert!(!of(&[-100, 0, 131], 230) && !of(&[], 230));
+    }
 
     #[test]
     fn clocks_that_make_a_run_a_twentieth_longer_have_run_away() {
