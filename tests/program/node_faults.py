@@ -179,7 +179,7 @@ def clock(job: Job, bad: str, node: str, which: str) -> Said:
         """All agents have compared all clocks, some of them several times."""
         return all_meet(said) and all(len(agent["clocks"]["distances"]) == NODES for agent in said["agents"])
 
-    job.until(compared)
+    job.until(compared, patience=LONG)
     time.sleep(6.0)
     before = job.why()
 
