@@ -326,13 +326,14 @@ fn span(transport: &mut dyn Transport, loaded: &LocalTrace, refined: &RefinedClo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clc_trace::{ClockOffset, TimelineNumber};
+    use clc_trace::{ClockOffset, MpiRank, TimelineNumber};
 
     #[test]
     fn offsets_within_the_shortest_message_are_of_one_clock() {
         let of = |offsets: &[i64], shortest| {
             let offsets = offsets.iter().map(|&offset| ClockOffset { time: 0, offset, standard_deviation: 0.0 });
-            let recorded = RecordedOffsets { timeline: TimelineNumber::of_process(0), offsets: offsets.collect() };
+            let recorded =
+                RecordedOffsets { timeline: TimelineNumber::of_process(MpiRank(0)), offsets: offsets.collect() };
             are_as_one(&[recorded], Ticks(shortest))
         };
         assert!(of(&[-100, 0, 130], 230) && of(&[5_000_100, 5_000_000], 100));

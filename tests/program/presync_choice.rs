@@ -71,6 +71,21 @@ fn times_that_leave_no_violation_stay_where_offsets_and_estimate_leave_some() {
 }
 
 #[test]
+fn offsets_of_processes_that_share_a_clock_are_not_used() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc("simulate base --pattern halo2d --clock perfect --ranks 6 --ranks-per-node 6 --events 3k -q", path);
+    clc("perturb base trace --per-process --clock perfect --measurements 2 -q", path);
+    let ((linear, _), (auto, chosen)) = (judge("linear", path), judge("auto", path));
+    assert!(linear > 1e-8, "the trace is no test: {linear}");
+    assert_eq!((chosen.as_str(), auto), ("none", 0.0));
+    // Processes that do not share a clock, on what is called one node.
+    clc("perturb base apart --per-process --clock offset=5us --measurements 2 -q", path);
+    let apart = json(&clc("apart -o fixed -q --report -", path));
+    assert_eq!(apart["clocks"]["chosen"], "linear", "{}", apart["clocks"]["reason"]);
+}
+
+#[test]
 fn offsets_that_are_much_larger_than_any_violation_are_no_errors_of_measurement() {
     // A pipeline whose messages wait for longer than clocks are apart: as recorded, none of them is early, while a millisecond lies between the clocks.
     let directory = tempfile::tempdir().expect("a temporary directory");
