@@ -192,7 +192,7 @@ pub fn refine(
         },
         Decision::Nothing(reason) if options.presync == Method::Auto => {
             let shortest = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
-            let one = map.bases.len() == 1 && are_as_one(&recorded, shortest.same_node);
+            let one = map.bases.len() == 1 && are_as_one(&recorded, nodes.len(), shortest.same_node);
             match one.then(|| undisturbed(transport, loaded)).transpose()?.flatten() {
                 Some(selected) => {
                     let clocks = RefinedClocks::unmeasured(&map);
@@ -226,11 +226,15 @@ fn has_run_away(recorded: i64, estimated: i64, resolution: u64) -> bool {
     estimated > recorded.saturating_add(recorded / LONGER).saturating_add(slack)
 }
 
-/// Whether recorded offsets differ by no more than the shortest message takes: of processes that share a clock, that is what measuring it is off by.
-fn are_as_one(recorded: &[RecordedOffsets], shortest: Ticks) -> bool {
-    let values = || recorded.iter().flat_map(|record| &record.offsets).map(|offset| offset.offset);
+/// Whether the recorded offsets of so many `timelines` differ by no more than the shortest message takes, if there are any messages: of processes that share a clock, that is what measuring it is off by.
+/// Where none was recorded, it is 0.
+fn are_as_one(recorded: &[RecordedOffsets], timelines: usize, shortest: Ticks) -> bool {
+    let unmeasured = (recorded.len() < timelines).then_some(0);
+    let values = || recorded.iter().flat_map(|record| &record.offsets).map(|offset| offset.offset).chain(unmeasured);
     let (least, most) = (values().min(), values().max());
-    least.zip(most).is_some_and(|(least, most)| most.saturating_sub(least) <= shortest.0)
+    shortest > Ticks(0)
+        && least.zip(most).is_some_and(|(least, most)| most.saturating_sub(least) <= shortest.0)
+        && !recorded.is_empty()
 }
 
 /// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
@@ -330,14 +334,16 @@ mod tests {
 
     #[test]
     fn offsets_within_the_shortest_message_are_of_one_clock() {
-        let of = |offsets: &[i64], shortest| {
+        let of = |offsets: &[i64], timelines, shortest| {
             let offsets = offsets.iter().map(|&offset| ClockOffset { time: 0, offset, standard_deviation: 0.0 });
             let recorded =
                 RecordedOffsets { timeline: TimelineNumber::of_process(MpiRank(0)), offsets: offsets.collect() };
-            are_as_one(&[recorded], Ticks(shortest))
+            are_as_one(&[recorded], timelines, Ticks(shortest))
         };
-        assert!(of(&[-100, 0, 130], 230) && of(&[5_000_100, 5_000_000], 100));
-        assert!(!of(&[-100, 0, 131], 230) && !of(&[], 230));
+        assert!(of(&[-100, 0, 130], 1, 230) && of(&[5_000_100, 5_000_000], 1, 100));
+        assert!(!of(&[-100, 0, 131], 1, 230) && !of(&[0, 0], 1, 0) && !are_as_one(&[], 1, Ticks(230)));
+        // The other one has none.
+        assert!(of(&[-100, 0, 130], 2, 230) && !of(&[777], 2, 230));
     }
 
     #[test]
