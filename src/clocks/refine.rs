@@ -13,6 +13,7 @@ use crate::report::{ClockEstimate, Warnings};
 use clc_clock::estimator::{Decision, Estimator, observed_windows};
 use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
+use clc_clock::waits::QuickestWaits;
 use clc_clock::{ClockInterval, ClockMap, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks};
 use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
@@ -130,7 +131,7 @@ pub fn refine(
                     let seen = ObservedTimes { times: &times, begins: &begins, clocks, grid: &grid };
                     let waits = known.observe(transport, opened.workers, loaded, &refined, seen)?;
                     if let Some((table, waits)) = table.as_mut().zip(waits) {
-                        table.waits = waits;
+                        table.waits = QuickestWaits { measured: !recorded.is_empty(), ..waits };
                     }
                     waiting = Some(known);
                 }

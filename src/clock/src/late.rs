@@ -62,9 +62,13 @@ impl<'a> AwaitedMessages<'a> {
             if !rare {
                 continue;
             }
-            let trips = trips(there, back);
+            let (awaited, trips) = (nearest_trips(waited, waited_back), trips(there, back));
+            // Where offsets hold the clocks, less is to be won.
+            if table.waits.measured && !is_quicker(&awaited, &trips) {
+                continue;
+            }
             let lasting = lasting(&trips) >= LASTING;
-            let quick = [quick(nearest_trips(waited, waited_back)), quick(trips)];
+            let quick = [quick(awaited), quick(trips)];
             if lasting && matches!(quick, [Some(waited), Some(all)] if waited <= AS_QUICK * all) {
                 directions.extend([((a, b), waited), ((b, a), waited_back)]);
             }
@@ -76,6 +80,16 @@ impl<'a> AwaitedMessages<'a> {
     pub(super) fn has(&self, pair: (u32, u32), window: u32) -> bool {
         self.directions.get(&pair).is_none_or(|waited| waited.get(window).is_some())
     }
+}
+
+/// Whether the round trips of awaited messages take no longer than all of them, in the median.
+fn is_quicker(awaited: &[i64], all: &[i64]) -> bool {
+    let middle = |trips: &[i64]| {
+        let mut trips: Vec<i64> = trips.iter().copied().filter(|trip| *trip > 0).collect();
+        let at = trips.len() / 2;
+        (at < trips.len()).then(|| *trips.select_nth_unstable(at).1)
+    };
+    middle(awaited).zip(middle(all)).is_some_and(|(awaited, all)| awaited <= all)
 }
 
 /// For how many windows round trips, in the order of time, are alike: the sum of the correlations of their logarithms with those some windows later, up to the first one that is small.
@@ -183,6 +197,25 @@ mod tests {
             windows.into_iter().for_each(|(window, bound)| bounds.add(window as usize, bound, 1));
         }
         assert!(AwaitedMessages::of(&slow).has((0, 1), 11));
+    }
+
+    #[test]
+    fn with_recorded_offsets_what_was_waited_for_has_to_be_quicker_in_the_median() {
+        let mut table = table(10);
+        table.waits.measured = true;
+        assert!(!AwaitedMessages::of(&table).has((0, 1), 11));
+        // One in eight of them is as quick as before.
+        for bounds in table.waits.classes.values_mut() {
+            let windows: Vec<(u32, Bound)> = bounds.windows().to_vec();
+            *bounds = DirectedBounds::default();
+            for (index, (window, bound)) in windows.into_iter().enumerate() {
+                let distance = if index % 8 == 0 { bound.distance } else { 900 * MICROSECONDS };
+                bounds.add(window as usize, Bound { distance, ..bound }, 1);
+            }
+        }
+        assert!(AwaitedMessages::of(&table).has((0, 1), 11));
+        table.waits.measured = false;
+        assert!(!AwaitedMessages::of(&table).has((0, 1), 11));
     }
 
     #[test]

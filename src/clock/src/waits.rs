@@ -21,6 +21,8 @@ pub struct Class {
 pub struct QuickestWaits {
     /// By class.
     pub classes: BTreeMap<Class, DirectedBounds>,
+    /// Whether offsets were recorded, which hold the clocks as well.
+    pub measured: bool,
 }
 
 /// Windows in which messages of a direction were waited for, at least, to tell that others were not.
@@ -69,6 +71,7 @@ impl OneWayDirections {
 impl QuickestWaits {
     /// Adds what others have seen.
     pub fn merge(&mut self, other: QuickestWaits) {
+        self.measured |= other.measured;
         for (class, bounds) in other.classes {
             self.classes.entry(class).or_default().merge(bounds);
         }

@@ -55,6 +55,7 @@ impl BoundTable {
         let through = |pair, bounds: &DirectedBounds| bounds.through(pair, &grid, &map);
         let mut table = BoundTable { shared: self.shared.clone(), ..BoundTable::default() };
         table.pairs = self.pairs.iter().map(|(&pair, bounds)| (pair, through(pair, bounds))).collect();
+        table.waits.measured = self.waits.measured;
         let waits = self.waits.classes.iter();
         table.waits.classes = waits.map(|(&class, bounds)| (class, through((class.from, class.to), bounds))).collect();
         table
