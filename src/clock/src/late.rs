@@ -16,6 +16,8 @@ const QUICK_SHARE: usize = 20;
 /// estimates worse or changed nothing.
 const AS_QUICK: f64 = 4.0;
 const MOST: f64 = 0.75;
+/// Receivers are late if most round trips take more than so many times as long as quick ones of awaited messages.
+const LATE: f64 = 3.0;
 /// For how many windows round trips are alike where receivers are late for reasons that last. Those that are late by chance are as often late in either direction, and tell as much as
 /// others: their round trips were alike for 1 to 1.6 windows in simulated traces; in recorded ones with many late messages for 2 to 40.
 const LASTING: f64 = 2.0;
@@ -64,12 +66,15 @@ impl<'a> AwaitedMessages<'a> {
             }
             let (awaited, trips) = (nearest_trips(waited, waited_back), trips(there, back));
             // Where offsets hold the clocks, less is to be won.
-            if table.waits.measured && !is_quicker(&awaited, &trips) {
+            let typical = middle(&trips);
+            if table.waits.measured && middle(&awaited) > typical {
                 continue;
             }
             let lasting = lasting(&trips) >= LASTING;
-            let quick = [quick(awaited), quick(trips)];
-            if lasting && matches!(quick, [Some(waited), Some(all)] if waited <= AS_QUICK * all) {
+            let quick = [quick(awaited), quick(trips), typical];
+            if lasting
+                && matches!(quick, [Some(waited), Some(all), Some(typical)] if waited <= AS_QUICK * all && waited * LATE < typical)
+            {
                 directions.extend([((a, b), waited), ((b, a), waited_back)]);
             }
         }
@@ -80,16 +85,6 @@ impl<'a> AwaitedMessages<'a> {
     pub(super) fn has(&self, pair: (u32, u32), window: u32) -> bool {
         self.directions.get(&pair).is_none_or(|waited| waited.get(window).is_some())
     }
-}
-
-/// Whether the round trips of awaited messages take no longer than all of them, in the median.
-fn is_quicker(awaited: &[i64], all: &[i64]) -> bool {
-    let middle = |trips: &[i64]| {
-        let mut trips: Vec<i64> = trips.iter().copied().filter(|trip| *trip > 0).collect();
-        let at = trips.len() / 2;
-        (at < trips.len()).then(|| *trips.select_nth_unstable(at).1)
-    };
-    middle(awaited).zip(middle(all)).is_some_and(|(awaited, all)| awaited <= all)
 }
 
 /// For how many windows round trips, in the order of time, are alike: the sum of the correlations of their logarithms with those some windows later, up to the first one that is small.
@@ -133,10 +128,20 @@ fn nearest_trips(there: &DirectedBounds, back: &DirectedBounds) -> Vec<i64> {
     there.windows().iter().filter_map(trip).collect()
 }
 
-/// What the quick ones of these stay below; none without any. Where clocks jump, trips are nonsense.
-fn quick(mut trips: Vec<i64>) -> Option<f64> {
+/// What the quick ones of these stay below; none without any.
+fn quick(trips: Vec<i64>) -> Option<f64> {
+    at_share(trips, QUICK_SHARE)
+}
+
+/// The median of these; none without any.
+fn middle(trips: &[i64]) -> Option<f64> {
+    at_share(trips.to_vec(), 2)
+}
+
+/// What one in `share` stays below. Where clocks jump, trips are nonsense.
+fn at_share(mut trips: Vec<i64>, share: usize) -> Option<f64> {
     trips.retain(|trip| *trip > 0);
-    let at = trips.len() / QUICK_SHARE;
+    let at = trips.len() / share;
     (at < trips.len()).then(|| *trips.select_nth_unstable(at).1 as f64)
 }
 
@@ -216,6 +221,20 @@ mod tests {
         assert!(AwaitedMessages::of(&table).has((0, 1), 11));
         table.waits.measured = false;
         assert!(!AwaitedMessages::of(&table).has((0, 1), 11));
+    }
+
+    #[test]
+    fn in_windows_so_long_that_most_have_a_prompt_message_nobody_is_late() {
+        let mut prompt = table(10);
+        for bounds in prompt.pairs.values_mut() {
+            let windows: Vec<(u32, Bound)> = bounds.windows().to_vec();
+            *bounds = DirectedBounds::default();
+            for (window, bound) in windows {
+                bounds.add(window as usize, Bound { distance: bound.distance.min(12 * MICROSECONDS), ..bound }, 1);
+            }
+        }
+        assert!(AwaitedMessages::of(&prompt).has((0, 1), 11));
+        assert!(!AwaitedMessages::of(&table(10)).has((0, 1), 11));
     }
 
     #[test]
