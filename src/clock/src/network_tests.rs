@@ -203,9 +203,9 @@ fn before_the_first_message_a_clock_that_bends_goes_on_for_no_longer_than_it_rem
 
 #[test]
 fn messages_that_nobody_waited_for_do_not_bend_clocks() {
-    // A wave of period 200; in 300 windows messages lie there for longer in one direction than in the other.
+    // A wave of period 200; in most windows messages lie there for longer in one direction than in the other.
     let wave = |window: usize| 20_000.0 * (window as f64 * std::f64::consts::TAU / 200.0).sin();
-    let (windows, lain) = (1000, 400..700);
+    let (windows, lain) = (1000, 200..800);
     let truth: Offsets = vec![vec![0.0; windows], (0..windows).map(wave).collect()];
     let grid = Grid { first: 0, width: 1000, count: windows };
     let mut table = BoundTable::default();
@@ -230,13 +230,13 @@ fn messages_that_nobody_waited_for_do_not_bend_clocks() {
     for found in solve(&table) {
         // What is left is the wave that nobody has seen.
         assert!(worst(&found, &truth) < 45_000.0, "{}", worst(&found, &truth));
-        let known = |window: &usize| !(380..720).contains(window);
+        let known = |window: &usize| !(180..820).contains(window);
         assert!((0..windows).filter(known).all(|window| (found[1][window] - truth[1][window]).abs() < 2000.0));
     }
     table.waits.classes.clear();
     // By half of the 262,000 that one direction is later than the other, or until none is late in the other one.
     let believed = solve(&table).map(|found| worst(&found, &truth));
-    assert!(believed[0] > 60_000.0 && believed[1] > 120_000.0, "{believed:?}");
+    assert!(believed[0] > 50_000.0 && believed[1] > 120_000.0, "{believed:?}");
 }
 
 #[test]
