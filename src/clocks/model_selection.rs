@@ -24,11 +24,11 @@ const PROVEN: f64 = 2.0;
 /// them and the evidence is overwhelming besides. Assumed: from a hundred on, the remaining one is not chance.
 const MANY: u64 = 100;
 const EXPLAINED: u64 = 100;
+/// But not if recorded offsets would be wrong by more than so many times the worst violation.
+const INCREDIBLE: f64 = 2.0;
 /// Recorded offsets are differences of clocks, and no errors of measurement, if they are more than so many times as large as the worst violation that they leave. Assumed: of messages between clocks that offsets
 /// put apart wrongly by some time, one in thousands is early by a fifth of it.
 const FROM_OFFSETS: f64 = 5.0;
-/// But not if recorded offsets would be wrong by more than so many times the worst violation.
-const INCREDIBLE: f64 = 2.0;
 /// Fewer violations than these are no evidence of their own if they are all that the estimate goes by: a clock that once stands still leaves one or two, and an
 /// estimate smears that over a stretch of the run. It then differs from the recorded clocks by less than so many times the worst violation.
 const SEVERAL: u64 = 4;

@@ -19,8 +19,8 @@ use clc_trace::{Event, EventNumber, Result, Ticks, TimelineNumber};
 /// at most so many seconds are asked for. Assumed, as is [`BLOCKED`]: calls that did not wait differ by cache misses and interrupts, which are below these
 /// bounds; a smaller factor would take more of them for waits.
 const WAITED: (i64, f64, f64) = (4, 1e-6, 20e-6);
-/// Where receivers are often late, most messages are there, and the few calls that took long for other reasons would be as many as those that waited. With 3 or 10 us, estimates were
-/// worse in more of 48 recordings than with 5.
+/// Where receivers are often late, most messages are there, and the few calls that took long for other reasons would be as many as those that waited. Of 40 traces (four recordings in shared memory, ten
+/// clocks each) 3 us made 17 worse and 3 better than 5 us; 10 us 10 worse and 9 better. No recording over a network was tried.
 const WAITED_IF_LATE: f64 = 5e-6;
 /// The same as [`WAITED`] for a send that was blocked.
 const BLOCKED: (i64, f64, f64) = (8, 10e-6, 100e-6);

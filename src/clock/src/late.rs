@@ -11,10 +11,10 @@ const OFTEN: usize = 20;
 const LONG: f64 = 40e-6;
 /// Quick is what a twentieth of the round trips stay below.
 const QUICK_SHARE: usize = 20;
-/// What quick round trips take at most of messages that were waited for, in what those of all messages take, and the part of the windows in which there are such messages at most: if they are
-/// slower, they were kept waiting by something else, and if they are nearly all, the others are no matter. In 108 recordings with other clocks, factors of 1 and parts of 0.66 to 0.9 made
-/// estimates worse or changed nothing.
+/// Quick round trips of messages that were waited for take at most so many times as long as those of all messages; if more, something else kept them waiting. In twelve recordings with nine clocks each,
+/// 1 and 2 were worse.
 const AS_QUICK: f64 = 4.0;
+/// Part of the windows in which messages were waited for, from which on the others are no matter. There, 0.6 was worse, and 0.66 and 0.8 as good.
 const MOST: f64 = 0.75;
 /// Receivers are late if most round trips take more than so many times as long as quick ones of awaited messages.
 const LATE: f64 = 3.0;
