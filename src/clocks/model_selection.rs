@@ -208,12 +208,13 @@ impl ViolationsLeft {
 fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) -> Option<String> {
     let (before, after, worst) = (left.count, remaining.count, left.worst);
     if before == 0 {
+        let fit = fit.by_messages();
         let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines();
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
     }
     let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before;
     let mostly = before >= ENOUGH && after.saturating_mul(MOSTLY) <= before;
-    if let Some(measured) = fit.measured {
+    if let Some(measured) = fit.offsets.most {
         if fit.wild > 0.0 {
             return Some("the estimated clocks would bend back and forth as no clocks do".into());
         }
@@ -258,18 +259,18 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clc_clock::AtOffsets;
 
     /// Of clocks 2 us apart; `measured` and `anywhere` in ticks of a nanosecond.
     fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> ClockFit {
         ClockFit {
             misfit: 0.5,
             contradiction: measured.max(anywhere / 3.0) - 2000.0,
-            measured: Some(measured),
-            typical: Some(measured),
+            offsets: AtOffsets { most: Some(measured), typical: Some(measured), beyond_stated: 0.0 },
+            by_messages: AtOffsets { most: Some(measured), typical: Some(measured), beyond_stated: 0.0 },
             anywhere,
             moved_apart: anywhere,
             wild: 0.0,
-            beyond_stated: 0.0,
             stated: false,
             half_trip: 2000.0,
             offset_error: 2000.0,
@@ -291,6 +292,16 @@ mod tests {
         assert!(objection(&fit(400.0, 2600.0, 0.9, 0.2), &left(0, 0.0), &left(0, 0.0)).is_some());
     }
 
+    /// An estimate that was brought to recorded offsets where it has no messages does not agree with them by itself.
+    #[test]
+    fn agreement_that_was_made_is_no_evidence() {
+        let bends = fit(400.0, 2600.0, 0.9, 0.05);
+        let far = AtOffsets { most: Some(2000.0), ..bends.offsets };
+        assert!(objection(&ClockFit { by_messages: far, ..bends }, &left(0, 0.0), &left(0, 0.0)).is_some());
+        // Where there are violations it may be.
+        assert!(objection(&ClockFit { by_messages: far, ..bends }, &left(20, 2000.0), &left(0, 0.0)).is_none());
+    }
+
     #[test]
     fn violations_that_are_explained_need_no_significant_gain() {
         let fit = fit(3000.0, 300_000.0, 0.2, 0.13);
@@ -300,7 +311,12 @@ mod tests {
         );
         // Recorded offsets speak against it.
         assert!(
-            objection(&ClockFit { measured: Some(60_000.0), ..fit }, &left(18, 450_000.0), &left(1, 0.0)).is_some()
+            objection(
+                &ClockFit { offsets: AtOffsets { most: Some(60_000.0), ..fit.offsets }, ..fit },
+                &left(18, 450_000.0),
+                &left(1, 0.0)
+            )
+            .is_some()
         );
     }
 
@@ -323,7 +339,7 @@ mod tests {
         assert_eq!(reason(good), "");
         assert!(reason(ClockFit { wild: 90_000.0, ..good }).contains("back and forth"));
         // Where nobody has measured them, no others are better.
-        assert_eq!(reason(ClockFit { wild: 90_000.0, measured: None, ..good }), "");
+        assert_eq!(reason(ClockFit { wild: 90_000.0, offsets: AtOffsets::default(), ..good }), "");
     }
 
     #[test]
@@ -336,7 +352,10 @@ mod tests {
         assert!(!reason(straight, 801).is_empty());
         assert!(!reason(ClockFit { straight: false, ..straight }, 0).is_empty());
         assert!(!reason(ClockFit { stated: false, ..straight }, 0).is_empty());
-        assert!(!reason(ClockFit { beyond_stated: 1.0, ..straight }, 0).is_empty());
+        assert!(
+            !reason(ClockFit { offsets: AtOffsets { beyond_stated: 1.0, ..straight.offsets }, ..straight }, 0)
+                .is_empty()
+        );
         assert!(!reason(ClockFit { gain: Some(Gain { mean: -0.01, error: 0.12 }), ..straight }, 0).is_empty());
     }
 
@@ -372,7 +391,8 @@ mod tests {
 
     #[test]
     fn clocks_that_nobody_has_measured_go_by_violations() {
-        let unmeasured = ClockFit { measured: None, contradiction: 0.0, anywhere: 0.0, ..fit(0.0, 0.0, -9.0, 3.0) };
+        let unmeasured =
+            ClockFit { offsets: AtOffsets::default(), contradiction: 0.0, anywhere: 0.0, ..fit(0.0, 0.0, -9.0, 3.0) };
         assert!(objection(&unmeasured, &left(1018, 1e6), &left(489, 0.0)).is_none());
         let apart = |by: f64| {
             objection(&ClockFit { moved_apart: by, ..unmeasured }, &left(1018, 1e6), &left(0, 0.0)).unwrap_or_default()

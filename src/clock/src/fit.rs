@@ -16,6 +16,17 @@ pub struct Unmeasured {
     pub contradiction: f64,
 }
 
+/// By how much estimated clocks differ from recorded offsets, beyond what they may since their last message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct AtOffsets {
+    /// At most, in ticks; none if there are no recorded offsets.
+    pub most: Option<f64>,
+    /// The median, in ticks.
+    pub typical: Option<f64>,
+    /// At most beyond the bounds that were recorded with offsets, in ticks; 0 if by none.
+    pub beyond_stated: f64,
+}
+
 /// How the estimated clocks compare with the recorded ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClockFit {
@@ -23,18 +34,16 @@ pub struct ClockFit {
     pub misfit: f64,
     /// Largest difference of the two where offsets were recorded, or a part of that elsewhere, beyond a latency, in ticks.
     pub contradiction: f64,
-    /// Largest difference of the two where offsets were recorded, in ticks; none if there are no recorded offsets.
-    pub measured: Option<f64>,
-    /// The median of these differences.
-    pub typical: Option<f64>,
+    /// The two where offsets were recorded.
+    pub offsets: AtOffsets,
+    /// The same before the estimate was brought to recorded offsets where nothing else was observed: how well messages foretell these.
+    pub by_messages: AtOffsets,
     /// Largest difference anywhere, in ticks.
     pub anywhere: f64,
     /// Largest difference of what two clocks are corrected by at one time, in ticks.
     pub moved_apart: f64,
     /// By how much one of the estimated clocks bends in a quarter of its windows or more, in ticks, if that is more than clocks can; else 0.
     pub wild: f64,
-    /// By how much recorded offsets are contradicted at most beyond the bounds that were recorded with them, in ticks; 0 if by none.
-    pub beyond_stated: f64,
     /// Whether a bound was recorded with every offset.
     pub stated: bool,
     /// Half the shortest round trip of a pair of clocks that is better than most, in ticks: what either is known to; 0 without any.
@@ -52,10 +61,15 @@ pub struct ClockFit {
 }
 
 impl ClockFit {
+    /// The same, compared with recorded offsets before it was brought to them: where nothing but agreement speaks for an estimate, it has to have come there by itself.
+    pub fn by_messages(self) -> ClockFit {
+        ClockFit { offsets: self.by_messages, ..self }
+    }
+
     /// Whether the evidence is so strong that it needs no violation beside it: messages are predicted very much better, and recorded offsets are not
     /// contradicted beyond what both they and the estimate are known to.
     pub fn is_convincing(&self) -> bool {
-        let measured = self.measured.unwrap_or(0.0);
+        let measured = self.offsets.most.unwrap_or(0.0);
         self.is_overwhelming() && self.is_possible() && measured <= BOTH * self.half_trip
     }
 
@@ -66,14 +80,14 @@ impl ClockFit {
 
     /// Whether the estimate keeps to the bounds that were recorded with offsets. Long messages may wait for each other for longer than small ones take, by which offsets are measured.
     fn is_possible(&self) -> bool {
-        self.beyond_stated <= 0.0
+        self.offsets.beyond_stated <= 0.0
     }
 
     /// Whether recorded offsets were measured where the estimate agrees with them, and clocks are off between, by more than messages take: waiting messages are late in the same way throughout a
     /// run, and contradict what was measured as much as anything else.
     pub fn bends(&self) -> bool {
         let significant = self.gain.is_some_and(|gain| gain.mean > BENDING && gain.mean > CERTAINLY * gain.error);
-        let measured = self.measured.filter(|measured| *measured <= AGREES * self.half_trip);
+        let measured = self.offsets.most.filter(|measured| *measured <= AGREES * self.half_trip);
         let bent = self.anywhere >= self.half_trip;
         significant
             && bent
@@ -87,7 +101,11 @@ impl ClockFit {
         let significant = self.gain.is_some_and(|gain| gain.mean > REFINING && gain.mean > CERTAINLY * gain.error);
         let agrees = |measured: Option<f64>, part: f64| measured.is_some_and(|off| off <= part * self.offset_error);
         let small = self.anywhere <= WITHIN * self.offset_error;
-        significant && small && self.is_possible() && agrees(self.typical, MOSTLY) && agrees(self.measured, ALL)
+        significant
+            && small
+            && self.is_possible()
+            && agrees(self.offsets.typical, MOSTLY)
+            && agrees(self.offsets.most, ALL)
     }
 
     /// Whether clocks without recorded offsets, if they leave no violations, are better than those with them, which are known to a round trip and no better; and not
@@ -107,7 +125,7 @@ impl ClockFit {
 
     /// Whether the estimate agrees with recorded offsets but for what either is known to, or for a part of the worst violation, in ticks, that recorded clocks leave.
     pub fn agrees(&self, worst: f64) -> bool {
-        self.measured.is_none_or(|measured| measured <= (BOTH * self.half_trip).max(SMALL * worst))
+        self.offsets.most.is_none_or(|measured| measured <= (BOTH * self.half_trip).max(SMALL * worst))
     }
 
     /// Whether the evidence is so strong that recorded offsets may be wrong.
@@ -152,12 +170,11 @@ mod tests {
         ClockFit {
             misfit: 1.0,
             contradiction: 0.0,
-            measured: Some(measured),
-            typical: Some(measured / 3.0),
+            offsets: AtOffsets { most: Some(measured), typical: Some(measured / 3.0), beyond_stated: 0.0 },
+            by_messages: AtOffsets::default(),
             anywhere,
             moved_apart: anywhere,
             wild: 0.0,
-            beyond_stated: 0.0,
             stated: false,
             half_trip: 2000.0,
             offset_error: 2000.0,
@@ -180,12 +197,12 @@ mod tests {
         assert!(!fit(400.0, 2100.0, 0.3, 0.05).bends());
         assert!(!fit(400.0, 2100.0, 0.2, 0.01).bends());
         // Nobody measured them.
-        assert!(!ClockFit { measured: None, ..fit(0.0, 2100.0, 0.3, 0.02) }.bends());
+        assert!(!ClockFit { offsets: AtOffsets::default(), ..fit(0.0, 2100.0, 0.3, 0.02) }.bends());
     }
 
     #[test]
     fn offsets_that_are_known_better_than_messages_tell_are_not_given_up() {
-        let stated = |fit: ClockFit| ClockFit { beyond_stated: 1.0, ..fit };
+        let stated = |fit: ClockFit| ClockFit { offsets: AtOffsets { beyond_stated: 1.0, ..fit.offsets }, ..fit };
         assert!(!stated(fit(400.0, 2600.0, 0.3, 0.02)).bends());
         assert!(!stated(fit(1500.0, 1500.0, 0.3, 0.02)).refines());
         assert!(
@@ -197,7 +214,8 @@ mod tests {
     fn an_estimate_that_agrees_with_most_offsets_refines_them() {
         assert!(fit(1500.0, 1500.0, 0.3, 0.02).refines());
         assert!(!fit(2600.0, 2600.0, 0.3, 0.02).refines());
-        assert!(!ClockFit { typical: Some(900.0), ..fit(1500.0, 1500.0, 0.3, 0.02) }.refines());
+        let close = fit(1500.0, 1500.0, 0.3, 0.02);
+        assert!(!ClockFit { offsets: AtOffsets { typical: Some(900.0), ..close.offsets }, ..close }.refines());
         // What differs by more elsewhere bends.
         assert!(!fit(1500.0, 4100.0, 0.3, 0.02).refines());
         assert!(!fit(1500.0, 1500.0, 0.14, 0.001).refines());

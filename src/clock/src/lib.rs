@@ -73,7 +73,7 @@ pub use clock::{Clock, ClockCursor};
 pub use clock_map::{ClockMap, RecordedOffsets};
 pub use collector::Collector;
 pub use estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock, ShortestMessages};
-pub use fit::{ClockFit, Unmeasured};
+pub use fit::{AtOffsets, ClockFit, Unmeasured};
 pub use inspection::{ClockInterval, Inspected};
 pub use linear::{Drift, LinearClock};
 pub use of_messages::{ClockMessage, Estimated, Options, estimate};

@@ -416,7 +416,7 @@ impl Sighting {
 
 /// In how many windows the correlation of drift with itself falls to one half. None if that takes a sixth of the run or more: a drift that changed
 /// once and for all is not to be forgotten.
-fn memory(slopes: &[f64], mean: f64) -> Option<f64> {
+pub(super) fn memory(slopes: &[f64], mean: f64) -> Option<f64> {
     let product = |lag: usize| -> f64 {
         let pairs = slopes.iter().zip(slopes.get(lag..).unwrap_or_default());
         pairs.map(|(one, other)| (one - mean) * (other - mean)).sum::<f64>() / (slopes.len() - lag).max(1) as f64

@@ -211,7 +211,7 @@ fn median(values: Vec<f64>) -> f64 {
     quantile(values, 0.5)
 }
 
-fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
+pub(super) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     let at = (values.len() as f64 * share) as usize;
     if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(at, f64::total_cmp).1 }
 }

@@ -1,5 +1,6 @@
 //! What rank 0 does with the bounds of all ranks: level by level to better clocks.
 
+mod bridges;
 mod collectives;
 mod jumps;
 mod recorded;
@@ -12,7 +13,7 @@ use crate::bounds::DirectedBounds;
 use crate::clock_map::ClockMap;
 use crate::estimate::ShortestMessages;
 use crate::evidence::{Gain, Score};
-use crate::fit::{ClockFit, Unmeasured};
+use crate::fit::{AtOffsets, ClockFit, Unmeasured};
 use crate::graph::{components, strongest_cycles, strongest_tree};
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
@@ -141,6 +142,8 @@ pub struct Estimator {
     begun: bool,
     /// How much better than the recorded clocks the estimated ones predict messages.
     gain: Option<Gain>,
+    /// How the estimate compares with recorded offsets before it is brought to them.
+    by_messages: Option<AtOffsets>,
     /// How clocks without recorded offsets compare, if there are any.
     unmeasured: Option<Unmeasured>,
     /// By what straight lines were made that have taken the place of the estimate, if they have.
@@ -200,6 +203,7 @@ impl Estimator {
             spare: 1,
             begun: false,
             gain: None,
+            by_messages: None,
             unmeasured: None,
             straight: None,
             observations: Observations::default(),
@@ -460,6 +464,14 @@ impl Estimator {
                     let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
                     Unmeasured { gain, estimated, anywhere, contradiction }
                 });
+            }
+            if self.model == Method::Network {
+                if self.straight.is_none() {
+                    bridges::extrapolate(&mut solved, &seen, &fixed, &grid);
+                }
+                let bases = recorded::bases(&solved, &seen);
+                self.by_messages = Some(recorded::at_offsets(&solved, &bases, &anchors, self.precision));
+                bridges::bridge(&mut solved, &seen, &anchors, &grid);
             }
             let solved = problem.flat(&solved);
             let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading, problem.around, self.workers);

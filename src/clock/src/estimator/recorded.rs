@@ -4,9 +4,9 @@ use super::{Estimator, shows};
 use crate::RANGE;
 use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
-use crate::fit::ClockFit;
+use crate::fit::{AtOffsets, ClockFit};
 use crate::grid::Grid;
-use crate::observations::Offsets;
+use crate::observations::{Observations, Offsets};
 use crate::steps::stepped;
 use clc_trace::{ClockOffset, Ticks};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ fn mean_of_agreeing(rows: &[Vec<f64>]) -> Vec<f64> {
 
 /// What an estimate of a clock rests on.
 #[derive(Debug, Clone, Copy, Default)]
-struct EstimateBasis {
+pub(super) struct EstimateBasis {
     /// The first and the last window with messages of it.
     span: Option<(usize, usize)>,
     /// Standard deviation of its drift, in ticks per window.
@@ -70,6 +70,45 @@ impl EstimateBasis {
     fn doubt(&self, window: usize) -> f64 {
         let Some((first, last)) = self.span else { return 0.0 };
         self.wanders * (first.saturating_sub(window) + window.saturating_sub(last)) as f64
+    }
+}
+
+/// In which windows each clock was observed, and how its drift changes, if these are the corrections.
+pub(super) fn bases(rows: &Offsets, seen: &Observations) -> Vec<EstimateBasis> {
+    let mut known = vec![EstimateBasis::default(); rows.len()];
+    for seen in &seen.one_way {
+        for clock in [seen.a, seen.b] {
+            let Some(known) = known.get_mut(clock as usize) else { continue };
+            let window = seen.window as usize;
+            known.span = Some(known.span.map_or((window, window), |(a, b)| (a.min(window), b.max(window))));
+        }
+    }
+    for (known, row) in known.iter_mut().zip(rows) {
+        let Some(row) = known.span.and_then(|(first, last)| row.get(first..=last)) else { continue };
+        let changes: Vec<f64> = row.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let count = changes.len().max(1) as f64;
+        let mean = changes.iter().sum::<f64>() / count;
+        known.wanders = (changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / count).sqrt();
+    }
+    known
+}
+
+/// How an estimate compares with recorded offsets, of clocks that rest on `known`. `precision`: what observations are known to, in ticks.
+pub(super) fn at_offsets(rows: &Offsets, known: &[EstimateBasis], anchors: &[Anchor], precision: f64) -> AtOffsets {
+    let off = |anchor: &Anchor| {
+        let (clock, window) = (anchor.clock as usize, anchor.window as usize);
+        let there = (rows.get(clock)?.get(window)? - anchor.value).abs();
+        let off = (there - known.get(clock)?.doubt(window)).max(0.0);
+        Some((off, (anchor.stated > 0.0).then_some(off - anchor.bound() - precision)))
+    };
+    let off: Vec<(f64, Option<f64>)> = anchors.iter().filter_map(off).collect();
+    let mut there: Vec<f64> = off.iter().map(|off| off.0).collect();
+    there.sort_by(f64::total_cmp);
+    let middle = there.get(there.len() / 2).zip(there.get(there.len().saturating_sub(1) / 2));
+    AtOffsets {
+        most: there.last().copied(),
+        typical: middle.map(|(a, b)| (a + b) / 2.0),
+        beyond_stated: off.iter().filter_map(|off| off.1).fold(0.0, f64::max),
     }
 }
 
@@ -156,26 +195,6 @@ impl Estimator {
         }
     }
 
-    /// In which windows each clock was observed, and how its drift changes.
-    fn known(&self) -> Vec<EstimateBasis> {
-        let mut known = vec![EstimateBasis::default(); self.offsets.len()];
-        for seen in &self.observations.one_way {
-            for clock in [seen.a, seen.b] {
-                let Some(known) = known.get_mut(clock as usize) else { continue };
-                let window = seen.window as usize;
-                known.span = Some(known.span.map_or((window, window), |(a, b)| (a.min(window), b.max(window))));
-            }
-        }
-        for (known, row) in known.iter_mut().zip(&self.offsets) {
-            let Some(row) = known.span.and_then(|(first, last)| row.get(first..=last)) else { continue };
-            let changes: Vec<f64> = row.windows(2).map(|pair| pair[1] - pair[0]).collect();
-            let count = changes.len().max(1) as f64;
-            let mean = changes.iter().sum::<f64>() / count;
-            known.wanders = (changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / count).sqrt();
-        }
-        known
-    }
-
     /// The largest difference of what two clocks are corrected by in one window, beside those that would change nothing.
     fn moved_apart(&self, recorded: &Offsets) -> f64 {
         let windows = self.offsets.first().map_or(0, Vec::len);
@@ -196,27 +215,16 @@ impl Estimator {
     /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
     pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> ClockFit {
         let recorded = self.recorded(grid);
-        let known = self.known();
+        let known = bases(&self.offsets, &self.observations);
         let apart = |((row, own), known): ((&Vec<f64>, &Vec<f64>), &EstimateBasis)| -> f64 {
             let apart = row.iter().zip(own).map(|(offset, own)| (offset - own).abs()).enumerate();
             apart.map(|(window, apart)| apart - known.doubt(window)).fold(0.0, f64::max)
         };
         // Once per clock: a long run may have thousands of recorded offsets.
         let apart: Vec<f64> = self.offsets.iter().zip(&recorded).zip(&known).map(apart).collect();
-        // By anchor: there, and anywhere.
-        let off = |anchor: &Anchor| {
-            let (clock, window) = (anchor.clock as usize, anchor.window as usize);
-            let there = (self.offsets.get(clock)?.get(window)? - anchor.value).abs();
-            Some(((there - known.get(clock)?.doubt(window)).max(0.0), *apart.get(clock)?))
-        };
-        let off: Vec<(f64, f64)> = anchors.iter().filter_map(off).collect();
-        let beyond = |(anchor, off): (&Anchor, &(f64, f64))| {
-            (anchor.stated > 0.0).then_some(off.0 - anchor.bound() - self.precision)
-        };
-        let beyond = anchors.iter().zip(&off).filter_map(beyond).fold(0.0, f64::max);
-        let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
-        let mut there: Vec<f64> = off.iter().map(|off| off.0).collect();
-        there.sort_by(f64::total_cmp);
+        let measured = anchors.iter().filter_map(|anchor| apart.get(anchor.clock as usize).copied());
+        let anywhere = measured.fold(0.0, f64::max);
+        let offsets = at_offsets(&self.offsets, &known, anchors, self.precision);
         let half_trip = self.observations.quick_half_trip();
         let mut bounds: Vec<f64> = anchors.iter().map(Anchor::bound).filter(|bound| *bound > 0.0).collect();
         bounds.sort_by(f64::total_cmp);
@@ -226,16 +234,12 @@ impl Estimator {
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
             // Beyond a latency, since round trips are all that either is known by.
-            contradiction: most(&|off| off.0.max(off.1 / ELSEWHERE)) - self.shortest.other_node.0 as f64,
-            measured: (!off.is_empty()).then(|| most(&|off| off.0)),
-            typical: there
-                .get(there.len() / 2)
-                .zip(there.get(there.len().saturating_sub(1) / 2))
-                .map(|(a, b)| (a + b) / 2.0),
-            anywhere: most(&|off| off.1),
+            contradiction: offsets.most.unwrap_or(0.0).max(anywhere / ELSEWHERE) - self.shortest.other_node.0 as f64,
+            offsets,
+            by_messages: self.by_messages.unwrap_or(offsets),
+            anywhere,
             moved_apart: self.moved_apart(&recorded),
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
-            beyond_stated: beyond,
             stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.stated > 0.0),
             half_trip: half_trip.unwrap_or(0.0),
             offset_error: half_trip.unwrap_or(0.0).min(long).min(bound),

@@ -1,0 +1,196 @@
+//! Where nothing is observed for a while, an estimate goes on with the drift it had; recorded offsets there know better.
+
+use crate::anchor::Anchor;
+use crate::grid::Grid;
+use crate::network::memory;
+use crate::observations::{Observations, Offsets};
+use crate::steps::quantile;
+use std::collections::BTreeMap;
+
+/// Change of drift (a part of one) that a clock may have shown while nothing was observed of it. An offset that is further from the estimate than that explains contradicts its messages, not what was made of them.
+const STEEPEST: f64 = 1e-3;
+
+/// Fewest windows with messages that tell the drift of a clock.
+const FEWEST: usize = 8;
+/// Drifts that are so many times as far from the median as most are count as if they were that far from it.
+const ASTRAY: f64 = 3.0;
+const MOST: f64 = 0.9;
+
+/// In which windows there are messages of each clock.
+fn observed(clocks: usize, windows: usize, seen: &Observations) -> Vec<Vec<bool>> {
+    let mut observed = vec![vec![false; windows]; clocks];
+    for seen in &seen.one_way {
+        for clock in [seen.a, seen.b] {
+            if let Some(window) = observed.get_mut(clock as usize).and_then(|row| row.get_mut(seen.window as usize)) {
+                *window = true;
+            }
+        }
+    }
+    observed
+}
+
+/// Goes on before the first and after the last message of each clock with its mean drift; with the drift that it has there, which returns to the mean (an Ornstein-Uhlenbeck process), only if it is not seen
+/// to come and go within the run: a clock that swings is back where it was after a while. The equations say such things, too, but where messages alone make a clock their weights are so small that rounding decides.
+pub(super) fn extrapolate(rows: &mut Offsets, seen: &Observations, fixed: &[bool], grid: &Grid) {
+    let observed = observed(rows.len(), grid.count, seen);
+    for ((row, observed), fixed) in rows.iter_mut().zip(&observed).zip(fixed) {
+        let ends = observed.iter().position(|seen| *seen).zip(observed.iter().rposition(|seen| *seen));
+        let Some((first, last)) = ends.filter(|(first, last)| !fixed && first + FEWEST <= *last) else { continue };
+        let mut slopes: Vec<f64> = row[first..=last].windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let middle = quantile(slopes.clone(), 0.5);
+        let usual = quantile(slopes.iter().map(|slope| (slope - middle).abs()).collect(), MOST);
+        slopes.iter_mut().for_each(|slope| *slope = slope.clamp(middle - ASTRAY * usual, middle + ASTRAY * usual));
+        let mean = slopes.iter().sum::<f64>() / slopes.len() as f64;
+        let near = slopes.len() / 2;
+        let now = match memory(&slopes, mean) {
+            Some(_) => [mean, mean],
+            None => [&slopes[..near], &slopes[near..]].map(|half| quantile(half.to_vec(), 0.5)),
+        };
+        let gone = |drift: f64, windows: usize| {
+            let (windows, forgets) = (windows as f64, slopes.len() as f64);
+            mean * windows + (drift - mean) * forgets * (1.0 - (-windows / forgets).exp())
+        };
+        let (begin, end) = (row[first], row[last]);
+        for (window, value) in row.iter_mut().enumerate() {
+            if window < first {
+                *value = begin - gone(now[0], first - window);
+            } else if window > last {
+                *value = end + gone(now[1], window - last);
+            }
+        }
+    }
+}
+
+/// Brings an estimate to the recorded offsets that are beyond or between its observations: by as much as it is off by more than these may be, linearly less towards the next window with messages of the clock.
+/// Windows with messages stay as they are.
+pub(super) fn bridge(rows: &mut Offsets, seen: &Observations, anchors: &[Anchor], grid: &Grid) {
+    let observed = observed(rows.len(), grid.count, seen);
+    for own in anchors.chunk_by(|one, other| one.clock == other.clock) {
+        let clock = own.first().map_or(0, |anchor| anchor.clock as usize);
+        let Some((row, observed)) = rows.get_mut(clock).zip(observed.get(clock)) else { continue };
+        let misses: BTreeMap<usize, f64> = own.iter().filter_map(|anchor| miss(row, observed, anchor, grid)).collect();
+        if misses.is_empty() {
+            continue;
+        }
+        let nothing = observed.iter().enumerate().filter(|(_, seen)| **seen).map(|(window, _)| (window, 0.0));
+        add(row, &nothing.chain(misses).collect());
+    }
+}
+
+/// By how much a row is to change at a recorded offset, if there is nothing observed there but elsewhere.
+fn miss(row: &[f64], observed: &[bool], anchor: &Anchor, grid: &Grid) -> Option<(usize, f64)> {
+    let window = anchor.window as usize;
+    let before = observed.get(..=window)?.iter().rev().position(|seen| *seen);
+    let after = observed.get(window..)?.iter().position(|seen| *seen);
+    let gap = [before, after].into_iter().flatten().min().filter(|gap| *gap > 0)?;
+    let miss = anchor.value - row.get(window)?;
+    let known = if anchor.stated > 0.0 { anchor.bound() } else { anchor.sigma };
+    let beyond = miss.signum() * (miss.abs() - known).max(0.0);
+    let most = STEEPEST * grid.width as f64 * gap as f64;
+    Some((window, beyond.clamp(-most, most)))
+}
+
+/// Adds a piecewise linear function through some points, constant beyond the last ones.
+fn add(row: &mut [f64], points: &BTreeMap<usize, f64>) {
+    for (window, value) in row.iter_mut().enumerate() {
+        *value += match (points.range(..=window).next_back(), points.range(window..).next()) {
+            (Some((before, one)), Some((after, other))) if before < after => {
+                one + (window - before) as f64 / (after - before) as f64 * (other - one)
+            }
+            (Some((_, one)), _) | (None, Some((_, one))) => *one,
+            (None, None) => 0.0,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observations::OneWay;
+
+    const GRID: Grid = Grid { first: 0, width: 1_000_000, count: 100 };
+
+    /// Messages between clocks 0 and 1 in some windows.
+    fn seen(windows: std::ops::Range<u32>) -> Observations {
+        let one_way = |window| OneWay { a: 0, b: 1, window, least: 0.0, awaited: true };
+        Observations { one_way: windows.map(one_way).collect(), ..Observations::default() }
+    }
+
+    fn anchor(window: u32, value: f64, stated: f64) -> Anchor {
+        Anchor { clock: 1, window, value, sigma: 1000.0, stated }
+    }
+
+    /// Clock 1 is corrected by this, clock 0 by nothing.
+    fn rows(of: impl Fn(usize) -> f64) -> Offsets {
+        vec![vec![0.0; 100], (0..100).map(of).collect()]
+    }
+
+    #[test]
+    fn an_estimate_comes_to_recorded_offsets_where_nothing_else_is_known() {
+        let mut found = rows(|_| 0.0);
+        bridge(&mut found, &seen(50..60), &[anchor(0, 9000.0, 0.0), anchor(99, -500.0, 0.0)], &GRID);
+        // As far as the offset may be wrong; nothing where messages are, or where the offset agrees.
+        assert_eq!((found[1][0], found[1][25]), (8000.0, 4000.0));
+        assert!(found[1][50..].iter().all(|value| *value == 0.0));
+        assert_eq!(found[0], vec![0.0; 100]);
+    }
+
+    #[test]
+    fn recorded_bounds_say_how_wrong_an_offset_may_be() {
+        let mut found = rows(|_| 0.0);
+        bridge(&mut found, &seen(50..60), &[anchor(0, 9000.0, 100.0)], &GRID);
+        assert!((found[1][0] - (9000.0 - 3f64.sqrt() * 100.0)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn offsets_beside_messages_do_not_change_what_these_say() {
+        let mut found = rows(|_| 0.0);
+        bridge(&mut found, &seen(50..60), &[anchor(55, 9000.0, 0.0), anchor(49, 9000.0, 0.0)], &GRID);
+        // From window 49 to 50 the clock may have drifted by a thousandth.
+        assert_eq!((found[1][55], found[1][49], found[1][48]), (0.0, 1000.0, 1000.0));
+    }
+
+    #[test]
+    fn a_gap_is_bridged_from_both_sides() {
+        let mut found = rows(|_| 0.0);
+        let both = Observations { one_way: [seen(0..10).one_way, seen(90..100).one_way].concat(), ..seen(0..0) };
+        bridge(&mut found, &both, &[anchor(49, 5000.0, 0.0)], &GRID);
+        assert_eq!((found[1][9], found[1][29], found[1][49], found[1][90]), (0.0, 2000.0, 4000.0, 0.0));
+    }
+
+    #[test]
+    fn a_clock_goes_on_with_its_mean_drift() {
+        let line = |window: usize| 7.0 * window as f64;
+        // What rounding has left, and a clock that messages have put wrong for once.
+        let mut found = rows(|window| if (20..80).contains(&window) && window != 50 { line(window) } else { 1e6 });
+        extrapolate(&mut found, &seen(20..80), &[true, false], &GRID);
+        assert!((0..100).filter(|window| *window != 50).all(|window| (found[1][window] - line(window)).abs() < 1e-9));
+        assert_eq!(found[1][50], 1e6);
+    }
+
+    #[test]
+    fn a_clock_that_swings_is_not_thrown_off() {
+        let swing = |window: usize| 1000.0 * (window as f64 / 2.0).sin();
+        let mut found = rows(swing);
+        extrapolate(&mut found, &seen(20..80), &[true, false], &GRID);
+        assert!(found[1].iter().all(|value| value.abs() < 2000.0));
+    }
+
+    #[test]
+    fn drift_that_has_changed_for_good_stays() {
+        let turn = |window: usize| if window < 50 { 0.0 } else { 100.0 * (window - 50) as f64 };
+        let mut found = rows(turn);
+        extrapolate(&mut found, &seen(20..80), &[true, false], &GRID);
+        assert!((found[1][99] - turn(99)).abs() < 400.0 && found[1][0].abs() < 400.0);
+    }
+
+    #[test]
+    fn the_reference_and_clocks_of_which_little_is_known_stay() {
+        let before = rows(|window| window as f64 * window as f64);
+        for (fixed, windows) in [([true, true], 20..80), ([true, false], 20..24)] {
+            let mut found = before.clone();
+            extrapolate(&mut found, &seen(windows), &fixed, &GRID);
+            assert_eq!(found, before);
+        }
+    }
+}
