@@ -30,12 +30,19 @@ fn observed(clocks: usize, windows: usize, seen: &Observations) -> Vec<Vec<bool>
 }
 
 /// Goes on before the first and after the last message of each clock with its mean drift; with the drift that it has there, which returns to the mean (an Ornstein-Uhlenbeck process), only if it is not seen
-/// to come and go within the run: a clock that swings is back where it was after a while. The equations say such things, too, but where messages alone make a clock their weights are so small that rounding decides.
+/// to come and go within the run: a clock that swings is back where it was after a while. If its messages are too close together to tell a drift, with that of the recorded clock.
+/// The equations say such things, too, but where messages alone make a clock their weights are so small that rounding decides.
 pub(super) fn extrapolate(rows: &mut Offsets, seen: &Observations, fixed: &[bool], grid: &Grid) {
     let observed = observed(rows.len(), grid.count, seen);
     for ((row, observed), fixed) in rows.iter_mut().zip(&observed).zip(fixed) {
         let ends = observed.iter().position(|seen| *seen).zip(observed.iter().rposition(|seen| *seen));
-        let Some((first, last)) = ends.filter(|(first, last)| !fixed && first + FEWEST <= *last) else { continue };
+        let Some((first, last)) = ends.filter(|_| !fixed) else { continue };
+        let (begin, end) = (row[first], row[last]);
+        if first + FEWEST > last {
+            row[..first].fill(begin);
+            row[last..].fill(end);
+            continue;
+        }
         let mut slopes: Vec<f64> = row[first..=last].windows(2).map(|pair| pair[1] - pair[0]).collect();
         let middle = quantile(slopes.clone(), 0.5);
         let usual = quantile(slopes.iter().map(|slope| (slope - middle).abs()).collect(), MOST);
@@ -50,7 +57,6 @@ pub(super) fn extrapolate(rows: &mut Offsets, seen: &Observations, fixed: &[bool
             let (windows, forgets) = (windows as f64, slopes.len() as f64);
             mean * windows + (drift - mean) * forgets * (1.0 - (-windows / forgets).exp())
         };
-        let (begin, end) = (row[first], row[last]);
         for (window, value) in row.iter_mut().enumerate() {
             if window < first {
                 *value = begin - gone(now[0], first - window);
@@ -185,9 +191,16 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_and_clocks_of_which_little_is_known_stay() {
+    fn a_few_messages_tell_no_drift() {
+        let mut found = rows(|window| window as f64 * window as f64);
+        extrapolate(&mut found, &seen(20..24), &[true, false], &GRID);
+        assert_eq!((found[1][0], found[1][19], found[1][21], found[1][99]), (400.0, 400.0, 441.0, 529.0));
+    }
+
+    #[test]
+    fn the_reference_and_clocks_without_messages_stay() {
         let before = rows(|window| window as f64 * window as f64);
-        for (fixed, windows) in [([true, true], 20..80), ([true, false], 20..24)] {
+        for (fixed, windows) in [([true, true], 20..80), ([true, false], 20..20)] {
             let mut found = before.clone();
             extrapolate(&mut found, &seen(windows), &fixed, &GRID);
             assert_eq!(found, before);

@@ -469,8 +469,7 @@ impl Estimator {
                 if self.straight.is_none() {
                     bridges::extrapolate(&mut solved, &seen, &fixed, &grid);
                 }
-                let bases = recorded::bases(&solved, &seen);
-                self.by_messages = Some(recorded::at_offsets(&solved, &bases, &anchors, self.precision));
+                self.by_messages = Some(recorded::at_offsets(&solved, &[], &anchors, self.precision));
                 bridges::bridge(&mut solved, &seen, &anchors, &grid);
             }
             let solved = problem.flat(&solved);

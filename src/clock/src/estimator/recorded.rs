@@ -98,7 +98,7 @@ pub(super) fn at_offsets(rows: &Offsets, known: &[EstimateBasis], anchors: &[Anc
     let off = |anchor: &Anchor| {
         let (clock, window) = (anchor.clock as usize, anchor.window as usize);
         let there = (rows.get(clock)?.get(window)? - anchor.value).abs();
-        let off = (there - known.get(clock)?.doubt(window)).max(0.0);
+        let off = (there - known.get(clock).map_or(0.0, |known| known.doubt(window))).max(0.0);
         Some((off, (anchor.stated > 0.0).then_some(off - anchor.bound() - precision)))
     };
     let off: Vec<(f64, Option<f64>)> = anchors.iter().filter_map(off).collect();
