@@ -227,14 +227,20 @@ fn has_run_away(recorded: i64, estimated: i64, resolution: u64) -> bool {
     estimated > recorded.saturating_add(recorded / LONGER).saturating_add(slack)
 }
 
-/// Whether the recorded offsets of so many `timelines` differ by no more than the shortest message takes, if there are any messages: of processes that share a clock, that is what measuring it is off by.
-/// Where none was recorded, it is 0.
+/// Whether the recorded offsets of so many `timelines` are those of processes that share a clock: they differ by no more than the shortest message takes, if there are any messages, beyond the bounds that were recorded
+/// with them (√3 standard deviations). That is what measuring one clock is off by. Where no offset was recorded, it is 0.
 fn are_as_one(recorded: &[RecordedOffsets], timelines: usize, shortest: Ticks) -> bool {
-    let unmeasured = (recorded.len() < timelines).then_some(0);
-    let values = || recorded.iter().flat_map(|record| &record.offsets).map(|offset| offset.offset).chain(unmeasured);
-    let (least, most) = (values().min(), values().max());
-    shortest > Ticks(0)
-        && least.zip(most).is_some_and(|(least, most)| most.saturating_sub(least) <= shortest.0)
+    let unmeasured = (recorded.len() < timelines).then_some((0.0, 0.0));
+    let measured = recorded.iter().flat_map(|record| &record.offsets);
+    let values = || {
+        let measured = measured.clone().map(|found| (found.offset as f64, 3f64.sqrt() * found.standard_deviation));
+        measured.chain(unmeasured)
+    };
+    let most = values().map(|(offset, bound)| offset - bound).reduce(f64::max);
+    let least = values().map(|(offset, bound)| offset + bound).reduce(f64::min);
+    let stated = values().all(|(offset, bound)| offset == 0.0 || bound > 0.0) && values().any(|(_, bound)| bound > 0.0);
+    (shortest > Ticks(0) || stated)
+        && most.zip(least).is_some_and(|(most, least)| most - least <= shortest.0 as f64)
         && !recorded.is_empty()
 }
 
@@ -345,6 +351,21 @@ mod tests {
         assert!(!of(&[-100, 0, 131], 1, 230) && !of(&[0, 0], 1, 0) && !are_as_one(&[], 1, Ticks(230)));
         // The other one has none.
         assert!(of(&[-100, 0, 130], 2, 230) && !of(&[777], 2, 230));
+    }
+
+    #[test]
+    fn offsets_within_their_bounds_are_of_one_clock() {
+        let of = |offsets: &[(i64, f64)], shortest| {
+            let offset = |&(offset, bound)| ClockOffset { time: 0, offset, standard_deviation: bound / 3f64.sqrt() };
+            let offsets = offsets.iter().map(offset).collect();
+            let recorded = RecordedOffsets { timeline: TimelineNumber::of_process(MpiRank(0)), offsets };
+            are_as_one(&[recorded], 1, Ticks(shortest))
+        };
+        // As with nothing but collectives.
+        assert!(of(&[(0, 0.0), (-300, 310.0), (200, 210.0)], 0));
+        assert!(!of(&[(0, 0.0), (-300, 290.0)], 0) && of(&[(0, 0.0), (-300, 290.0)], 20));
+        // Of one of them nobody says how wrong it may be.
+        assert!(!of(&[(0, 0.0), (-300, 310.0), (200, 0.0)], 0));
     }
 
     #[test]

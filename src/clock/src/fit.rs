@@ -158,8 +158,8 @@ const MOSTLY: f64 = 0.4;
 const ALL: f64 = 1.25;
 /// How many times that error it may be off elsewhere: what differs by more does not refine, but bends.
 const WITHIN: f64 = 2.0;
-/// Part of the worst violation.
-const SMALL: f64 = 0.1;
+/// Part of the worst violation that proves recorded offsets wrong by that much. With a tenth instead, 4 of 790 traces kept recorded clocks that were 1.4 to 2.2 times as far from the truth as the estimate, and one such that were as close.
+const SMALL: f64 = 0.5;
 
 #[cfg(test)]
 mod tests {
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn an_estimate_agrees_within_what_is_known() {
         assert!(fit(4000.0, 0.0, 0.0, 1.0).agrees(0.0));
-        assert!(!fit(4001.0, 0.0, 0.0, 1.0).agrees(40_000.0));
-        assert!(fit(4001.0, 0.0, 0.0, 1.0).agrees(40_010.0));
+        assert!(!fit(4001.0, 0.0, 0.0, 1.0).agrees(8_000.0));
+        assert!(fit(4001.0, 0.0, 0.0, 1.0).agrees(8_002.0));
     }
 }
