@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn agreement_that_was_made_is_no_evidence() {
         let bends = fit(400.0, 2600.0, 0.9, 0.05);
-        let far = AtOffsets { most: Some(2000.0), ..bends.offsets };
+        let far = AtOffsets { most: Some(3000.0), ..bends.offsets };
         assert!(objection(&ClockFit { by_messages: far, ..bends }, &left(0, 0.0), &left(0, 0.0)).is_some());
         // Where there are violations it may be.
         assert!(objection(&ClockFit { by_messages: far, ..bends }, &left(20, 2000.0), &left(0, 0.0)).is_none());
