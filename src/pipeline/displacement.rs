@@ -93,8 +93,32 @@ fn histogram_class(ratio: f64) -> usize {
     (octave * PER_OCTAVE as i32 + part).clamp(0, (OCTAVES * PER_OCTAVE) as i32 - 1) as usize
 }
 
-/// So many intervals are looked at together.
-const AT_ONCE: usize = 256;
+/// Memory for a list of intervals that change: their lengths before and after. It is used again and again, and never cleared.
+#[derive(Debug, Default)]
+pub struct ChangedIntervals(Vec<(i64, i64)>);
+
+impl ChangedIntervals {
+    /// Lists the changed ones of those that end at events with these times, before and after, which begin at the `previous` event or at one of them.
+    fn of(&mut self, before: &[i64], after: &[i64], previous: Option<(i64, i64)>) -> &[(i64, i64)] {
+        let most = before.len().min(after.len());
+        if self.0.len() < most {
+            self.0.resize(most, (0, 0));
+        }
+        let list = &mut self.0[..most];
+        let mut count = 0;
+        if let (Some(previous), Some(&before), Some(&after)) = (previous, before.first(), after.first()) {
+            list[0] = (before - previous.0, after - previous.1);
+            count = usize::from(list[0].0 != list[0].1);
+        }
+        // Which of them change follows no pattern: they are listed without a branch.
+        for (before, after) in before.windows(2).zip(after.windows(2)) {
+            let (old, new) = (before[1] - before[0], after[1] - after[0]);
+            list[count] = (old, new);
+            count += usize::from(old != new);
+        }
+        &list[..count]
+    }
+}
 
 /// How times of one list differ from those of another.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -153,7 +177,14 @@ impl DisplacementCounts {
 
     /// The next events of a location: their times as recorded, before and after the correction, in three lists of the same length, and the
     /// last two of the event before them.
-    pub fn events(&mut self, recorded: &[i64], before: &[i64], after: &[i64], previous: Option<(i64, i64)>) {
+    pub fn events(
+        &mut self,
+        recorded: &[i64],
+        before: &[i64],
+        after: &[i64],
+        previous: Option<(i64, i64)>,
+        memory: &mut ChangedIntervals,
+    ) {
         self.events += after.len() as u64;
         let from_recorded = Moves::between(recorded, after);
         self.from_recorded.0 += from_recorded.moved;
@@ -167,30 +198,12 @@ impl DisplacementCounts {
         } else {
             before.iter().zip(after).for_each(|(before, after)| self.add(before.abs_diff(*after)));
         }
-        let mut previous = previous;
-        for (before, after) in before.chunks(AT_ONCE).zip(after.chunks(AT_ONCE)) {
-            if let (Some(previous), Some(&first)) = (previous, before.first()) {
-                self.intervals(&[previous.0, first], &[previous.1, after[0]]);
-            }
-            self.intervals(before, after);
-            previous = before.last().copied().zip(after.last().copied());
-        }
-    }
-
-    /// The intervals between events that follow each other, at most [`AT_ONCE`], at these times before and after the correction.
-    fn intervals(&mut self, before: &[i64], after: &[i64]) {
-        // Which of them change follows no pattern: they are listed without a branch.
-        let (mut list, mut count) = ([(0_i64, 0_i64); AT_ONCE], 0);
-        for (before, after) in before.windows(2).zip(after.windows(2)) {
-            let (old, new) = (before[1] - before[0], after[1] - after[0]);
-            list[count] = (old, new);
-            count += usize::from(old != new);
-        }
-        let intervals = before.len() as u64 - 1;
+        let intervals = (after.len() as u64).saturating_sub(u64::from(previous.is_none()));
+        let changed = memory.of(before, after, previous);
         self.intervals += intervals;
-        self.classes[0] += intervals - count as u64;
+        self.classes[0] += intervals - changed.len() as u64;
         let mut near = self.nearly_largest();
-        for &(old, new) in &list[..count] {
+        for &(old, new) in changed {
             self.changed(old, new, &mut near);
         }
     }
@@ -313,7 +326,7 @@ mod tests {
     #[test]
     fn moves_and_intervals_are_counted() {
         let mut counts = DisplacementCounts::default();
-        counts.events(&[0, 90, 260], &[0, 100, 200], &[0, 150, 250], None);
+        counts.events(&[0, 90, 260], &[0, 100, 200], &[0, 150, 250], None, &mut ChangedIntervals::default());
         let report = counts.report(1000);
         assert_eq!((report.events, report.events_moved, report.largest_ticks), (3, 2, 50));
         assert_eq!(report.mean_seconds, 0.05);
@@ -340,13 +353,13 @@ mod tests {
         let before = [0, 10, 17, 17, 1000, 2000, 1 << 61];
         let after = [0, 15, 15, 40, 1001, 2000, (1 << 60) + (1 << 61)];
         let recorded = before.map(|before| before - 3);
-        let mut whole = DisplacementCounts::default();
-        whole.events(&recorded, &before, &after, None);
+        let (mut whole, mut memory) = (DisplacementCounts::default(), ChangedIntervals::default());
+        whole.events(&recorded, &before, &after, None, &mut memory);
         let mut parts = DisplacementCounts::default();
         for i in 0..before.len() {
             let mut part = DisplacementCounts::default();
             let previous = i.checked_sub(1).map(|i| (before[i], after[i]));
-            part.events(&recorded[i..=i], &before[i..=i], &after[i..=i], previous);
+            part.events(&recorded[i..=i], &before[i..=i], &after[i..=i], previous, &mut memory);
             parts.merge(&part);
         }
         assert_eq!(whole, parts);

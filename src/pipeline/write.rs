@@ -1,6 +1,6 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
-use crate::pipeline::displacement::{DisplacementCounts, LocationSum};
+use crate::pipeline::displacement::{ChangedIntervals, DisplacementCounts, LocationSum};
 use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{CorrectedCursor, LocationClock, map_global};
 use crate::pipeline::open::TraceHandle;
@@ -191,6 +191,7 @@ struct Lists {
     recorded: Vec<i64>,
     before: Vec<i64>,
     after: Vec<i64>,
+    changed: ChangedIntervals,
 }
 
 /// The visited events of one location, in order.
@@ -253,7 +254,7 @@ impl TimeMap for TimestampMap<'_> {
 
     /// Step by step for all of them: each step is a short loop.
     fn events(&mut self, first: EventNumber, times: &mut [u64]) -> Result<()> {
-        let Lists { recorded, before, after } = &mut self.lists;
+        let Lists { recorded, before, after, changed } = &mut self.lists;
         recorded.clear();
         recorded.extend(times.iter().map(|&time| time as i64));
         before.resize(times.len(), 0);
@@ -263,14 +264,16 @@ impl TimeMap for TimestampMap<'_> {
             self.deviating += u64::from(after[place as usize] != self.visited.expected());
             self.visited.go_on();
         }
-        self.displacement.events(recorded, before, after, self.previous);
+        self.displacement.events(recorded, before, after, self.previous, changed);
         if let (Some(&before), Some(&after)) = (before.last(), after.last()) {
             self.previous = Some((before, after));
         }
-        for (number, (time, &after)) in first.and_following().zip(times.iter_mut().zip(&*after)) {
-            *time = u64::try_from(after)
-                .map_err(|_| Error::new("a corrected time is negative; this is a bug").at_event(number))?;
+        // One look at all of them; which one it is matters only if there is one.
+        if after.iter().fold(0, |all, &after| all | after) < 0 {
+            let place = after.iter().position(|&after| after < 0).unwrap_or_default();
+            return Err(Error::new("a corrected time is negative; this is a bug").at_event(first + place as u64));
         }
+        times.iter_mut().zip(&*after).for_each(|(time, &after)| *time = after as u64);
         // They do not decrease, as who writes them sees to.
         self.first = self.first.min(after.first().copied().unwrap_or(i64::MAX));
         self.last = self.last.max(after.last().copied().unwrap_or(i64::MIN));

@@ -90,7 +90,6 @@ impl Correction {
             mirrored: self.mirrored.as_ref().map(OneSided::cursor),
             common: self.common.as_ref().map(|common| common.cursor()),
             finish: self.finish.as_ref().map(|finish| (finish, 0)),
-            others: Vec::new(),
         }
     }
 }
@@ -110,8 +109,6 @@ pub struct CorrectionCursor<'a> {
     common: Option<CommonCursor<'a>>,
     /// And how many advances have begun.
     finish: Option<(&'a Finish, usize)>,
-    /// Times of the mirrored replay, while there are many.
-    others: Vec<i64>,
 }
 
 impl CorrectionCursor<'_> {
@@ -137,17 +134,10 @@ impl CorrectionCursor<'_> {
     /// As [`CorrectionCursor::map`] for the times, in ticks, of events of a location that follow each other, the first of them at the position `from`: puts the corrected ones
     /// in `corrected`, which is as long.
     pub fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64]) {
-        corrected.copy_from_slice(times);
-        self.forward.map_all(from, corrected);
+        self.forward.map_all(from, times, corrected, |place, mapped| *place = mapped);
         if let Some(mirrored) = &mut self.mirrored {
-            let mut others = std::mem::take(&mut self.others);
-            others.clear();
-            others.extend_from_slice(times);
-            mirrored.map_all(from, &mut others);
-            for (time, &other) in corrected.iter_mut().zip(&others) {
-                *time = middle(Ticks(*time), Ticks(other)).0;
-            }
-            self.others = others;
+            let put = |place: &mut i64, mapped: i64| *place = middle(Ticks(*place), Ticks(mapped)).0;
+            mirrored.map_all(from, times, corrected, put);
         }
         if let Some(common) = &mut self.common {
             common.map_all(corrected);

@@ -57,20 +57,15 @@ impl SideCursor<'_> {
         }
     }
 
-    /// As [`SideCursor::map`] for the times, in ticks, of events of a location that follow each other, the first of them at the position `from`: replaces them.
-    pub fn map_all(&mut self, from: Position, times: &mut [i64]) {
+    /// As [`SideCursor::map`] for the times, in ticks, of events of a location that follow each other, the first of them at the position `from`: what each
+    /// is mapped to is `put` in its place among `corrected`, which is as long.
+    #[inline(always)]
+    pub fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64], put: impl Fn(&mut i64, i64)) {
         match self {
-            SideCursor::Forward(cursor) => cursor.map_all(from, times),
-            SideCursor::Mirrored(cursor) => cursor.map_all(from, times),
+            SideCursor::Forward(cursor) => cursor.map_all(from, times, corrected, put),
+            SideCursor::Mirrored(cursor) => cursor.map_all(from, times, corrected, put),
         }
     }
-}
-
-/// How many of the first `times` satisfy `within`; at least one, if there is one.
-#[inline(always)]
-fn run(times: &[i64], within: impl Fn(i64) -> bool) -> usize {
-    let further = times.iter().skip(1).position(|&time| !within(time));
-    further.map_or(times.len(), |further| further + 1)
 }
 
 /// Walks through a mirrored [`OneSided`] along the events of its timeline: from its end to its beginning.
@@ -96,20 +91,24 @@ impl Descending<'_> {
         -self.piece.map(time, self.correction)
     }
 
-    fn map_all(&mut self, from: Position, mut times: &mut [i64]) {
-        let mut at = from;
-        while let Some(&first) = times.first() {
+    fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64], put: impl Fn(&mut i64, i64)) {
+        let (mut at, mut done) = (from, 0);
+        while let (Some(&first), Some(&last)) = (times.get(done), times.last()) {
             at.time = -Ticks(first);
             if at.time <= self.begin.time {
                 self.go_on(at);
             }
-            let begin = self.begin.time;
-            let length = run(times, |time| -Ticks(time) > begin);
-            let (these, rest) = times.split_at_mut(length);
-            these.iter_mut().for_each(|time| *time = -*time);
-            self.piece.map_all(these, self.correction);
-            these.iter_mut().for_each(|time| *time = -*time);
-            (times, at.number) = (rest, at.number + length as u64);
+            let begin = self.begin.time.0;
+            let span = (-last).max(begin).min(-first)..=-first;
+            let places = times[done..].iter().map(|time| -time).zip(&mut corrected[done..]);
+            let length = self.piece.map_while(
+                self.correction,
+                places,
+                span,
+                |time| time > begin,
+                |place, mapped| put(place, -mapped),
+            );
+            (done, at.number) = (done + length, at.number + length as u64);
         }
     }
 
@@ -163,18 +162,18 @@ impl OneSidedCursor<'_> {
         self.piece.map(at.time, self.correction)
     }
 
-    fn map_all(&mut self, from: Position, mut times: &mut [i64]) {
-        let mut at = from;
-        while let Some(&first) = times.first() {
+    fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64], put: impl Fn(&mut i64, i64)) {
+        let (mut at, mut done) = (from, 0);
+        while let (Some(&first), Some(&last)) = (times.get(done), times.last()) {
             at.time = Ticks(first);
             if at.time >= self.until {
                 self.go_on(at);
             }
             let until = self.until.0;
-            let length = run(times, |time| time < until);
-            let (these, rest) = times.split_at_mut(length);
-            self.piece.map_all(these, self.correction);
-            (times, at.number) = (rest, at.number + length as u64);
+            let span = first..=last.min(until).max(first);
+            let places = times[done..].iter().copied().zip(&mut corrected[done..]);
+            let length = self.piece.map_while(self.correction, places, span, |time| time < until, &put);
+            (done, at.number) = (done + length, at.number + length as u64);
         }
     }
 

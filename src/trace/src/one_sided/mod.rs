@@ -5,6 +5,7 @@ mod cursor;
 pub use cursor::SideCursor;
 
 use crate::{EventNumber, Fraction, Places, Ticks};
+use std::ops::RangeInclusive;
 
 /// A place in the merged event order of a timeline: pre-synchronised time, then location, then event number.
 ///
@@ -258,32 +259,58 @@ impl OneSidedPiece {
         Ticks(forward + raised)
     }
 
-    /// The same for many times, in ticks, which are replaced. They ascend or descend.
-    fn map_all(&self, times: &mut [i64], correction: &OneSided) {
+    /// The same for many times, in ticks, which ascend or descend: the first one, and those that follow it as long as they are `within` this piece. All of them are in `span`.
+    /// What each is mapped to is `put` in its place. Returns how many there were.
+    #[inline(always)]
+    fn map_while<'t>(
+        &self,
+        correction: &OneSided,
+        times: impl Iterator<Item = (i64, &'t mut i64)>,
+        span: RangeInclusive<i64>,
+        within: impl Fn(i64) -> bool,
+        put: impl Fn(&mut i64, i64),
+    ) -> usize {
         let Advance { anchor, advance, jumps } = self.advance;
-        let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return };
         let (decay, slope) = (correction.decay, correction.slope);
-        let (from, until) = (first.min(last), first.max(last));
         // Without an advance there is no event where it began: they may be before any time.
-        let anchor = if advance.0 == 0 { Ticks(from) } else { anchor };
+        let anchor = if advance.0 == 0 { *span.start() } else { anchor.0 };
         match self.curve {
-            Curve::Flat if advance.0 == 0 => {}
-            Curve::Flat if decay.is_near(until - anchor.0) => {
-                for time in times {
-                    *time += (advance.0 - decay.floor_of_near(*time - anchor.0)).max(0);
-                }
+            Curve::Flat if advance.0 == 0 => each_while(times, within, |time| time, put),
+            Curve::Flat if decay.is_near(span.end() - anchor) => {
+                let map = |time: i64| time + (advance.0 - decay.floor_of_near(time - anchor)).max(0);
+                each_while(times, within, map, put)
             }
-            Curve::Ramp { end, level } if decay.is_near(until - anchor.0) && slope.is_near(end.0 - from) => {
+            Curve::Ramp { end, level } if decay.is_near(span.end() - anchor) && slope.is_near(end.0 - span.start()) => {
                 let top = level.0 - jumps.0;
-                for time in times {
-                    let decayed = (advance.0 - decay.floor_of_near(*time - anchor.0)).max(0);
-                    let raised = (top - slope.floor_of_near((end.0 - *time).max(0))).max(0);
-                    *time += decayed + raised;
-                }
+                let map = |time: i64| {
+                    let decayed = (advance.0 - decay.floor_of_near(time - anchor)).max(0);
+                    let raised = (top - slope.floor_of_near((end.0 - time).max(0))).max(0);
+                    time + decayed + raised
+                };
+                each_while(times, within, map, put)
             }
-            _ => times.iter_mut().for_each(|time| *time = self.map(Ticks(*time), correction).0),
+            _ => each_while(times, within, |time| self.map(Ticks(time), correction).0, put),
         }
     }
+}
+
+/// Maps the first of some times, and those that follow it as long as they are `within` something; returns how many.
+#[inline(always)]
+fn each_while<'t>(
+    times: impl Iterator<Item = (i64, &'t mut i64)>,
+    within: impl Fn(i64) -> bool,
+    map: impl Fn(i64) -> i64,
+    put: impl Fn(&mut i64, i64),
+) -> usize {
+    let mut count = 0;
+    for (time, place) in times {
+        if !within(time) && count > 0 {
+            break;
+        }
+        put(place, map(time));
+        count += 1;
+    }
+    count
 }
 
 impl Curve {
@@ -332,9 +359,10 @@ mod tests {
         let mut cursor = correction.cursor();
         // In several goes, as positions of one location with ascending numbers.
         for (part, first) in asked.chunks(7).zip((1..).step_by(7)) {
-            let mut times: Vec<i64> = part.iter().map(|&(time, ..)| time).collect();
-            cursor.map_all(at((times[0], 1, first)), &mut times);
-            for ((&(time, ..), number), &mapped) in part.iter().zip(first..).zip(&times) {
+            let times: Vec<i64> = part.iter().map(|&(time, ..)| time).collect();
+            let mut all = vec![0; times.len()];
+            cursor.map_all(at((times[0], 1, first)), &times, &mut all, |place, mapped| *place = mapped);
+            for ((&(time, ..), number), &mapped) in part.iter().zip(first..).zip(&all) {
                 prop_assert_eq!(mapped, correction.map(at((time, 1, number))).0);
             }
         }
