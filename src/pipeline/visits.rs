@@ -5,6 +5,7 @@ use clc_clock::{Clock, ClockCursor, RANGE};
 use clc_engine::matching::calls::Calls;
 use clc_engine::matching::extract::Extractor;
 use clc_engine::matching::sync::EventCoordinates;
+use clc_trace::vector::widest;
 use clc_trace::{Error, Event, EventNumber, RegionId, Result, Ticks};
 
 /// An event to visit, where the events of several locations have to be merged first.
@@ -163,7 +164,10 @@ impl<'a> Visits<'a> {
         // At the same time, or far apart; all are looked at, which is faster than to stop.
         let (before, far) = (self.before, self.far.saturating_sub(1));
         let apart = |before: u64, time: u64| time.wrapping_sub(before).wrapping_sub(1) >= far;
-        let all = times.iter().zip(&times[1..]).fold(true, |all, (&before, &time)| all & apart(before, time));
+        let all = widest(
+            #[inline(always)]
+            || times.iter().zip(&times[1..]).fold(true, |all, (&before, &time)| all & apart(before, time)),
+        );
         if !all || !apart(before, begin) || first == EventNumber::FIRST || end >= RANGE as u64 {
             return false;
         }
@@ -293,14 +297,50 @@ impl<F: FnMut(usize)> SynchronisationVisitor for Only<'_, '_, '_, F> {
         self.visits.others(first, times, self.extractor)
     }
 
-    #[inline]
+    #[inline(always)]
     fn event(&mut self, number: EventNumber, raw: u64, event: Event) -> Result<()> {
         if number <= self.visits.apart {
-            return self.visits.take(number, raw, &event, self.extractor);
+            self.visits.take(number, raw, &event, self.extractor)
+        } else {
+            self.one_by_one(number, raw, &event)
         }
+    }
+
+    #[inline(always)]
+    fn sent(&mut self, number: EventNumber, raw: u64, request: u64) -> Result<()> {
+        if number > self.visits.apart || !self.extractor.takes_requests() {
+            return self.request(number, raw, &Event::MpiIsendComplete(request));
+        }
+        self.extractor.sent(request);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn posted(&mut self, number: EventNumber, raw: u64, request: u64) -> Result<()> {
+        if number > self.visits.apart || !self.extractor.takes_requests() {
+            return self.request(number, raw, &Event::MpiIrecvRequest(request));
+        }
+        self.extractor.posted(request, number).map_err(|error| error.at_event(number))
+    }
+}
+
+impl<F: FnMut(usize)> Only<'_, '_, '_, F> {
+    /// Reads an event that begins or ends a request, and is not one that needs no look at its time.
+    #[inline(never)]
+    fn request(&mut self, number: EventNumber, raw: u64, event: &Event) -> Result<()> {
+        if number <= self.visits.apart {
+            self.visits.take(number, raw, event, self.extractor)
+        } else {
+            self.one_by_one(number, raw, event)
+        }
+    }
+
+    /// Reads an event of which it is not known whether it is close to another one.
+    #[inline(never)]
+    fn one_by_one(&mut self, number: EventNumber, raw: u64, event: &Event) -> Result<()> {
         (self.count)(1);
-        self.within.look(&event);
-        self.visits.feed(number, raw, &event, self.extractor)
+        self.within.look(event);
+        self.visits.feed(number, raw, event, self.extractor)
     }
 }
 

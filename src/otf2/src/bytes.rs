@@ -147,6 +147,27 @@ impl<'a> Reader<'a> {
         Ok(f64::from_bits(self.full_u64()?))
     }
 
+    /// Packed integers that follow each other, each of at most as many bytes as its width says. None, and then nothing is read, where one of them is not of
+    /// the common form: who asks reads them one by one.
+    #[inline(always)]
+    pub fn packed_in_a_row<const N: usize>(&mut self, widths: [u8; N]) -> Option<[u64; N]> {
+        if self.order != ByteOrder::Little {
+            return None;
+        }
+        let (mut values, mut at, mut common) = ([0; N], 0, true);
+        for (value, width) in values.iter_mut().zip(widths) {
+            let [length, word @ ..] = self.bytes.get(at..)?.first_chunk::<9>()?;
+            common &= *length <= width;
+            *value = u64::from_le_bytes(*word) & LOW_BYTES[usize::from(length & 15)];
+            at += 1 + usize::from(*length);
+        }
+        if !common {
+            return None;
+        }
+        self.bytes = self.bytes.get(at..)?;
+        Some(values)
+    }
+
     /// A packed integer of at most `width` bytes: its length, then the low-order bytes; 0xFF stands for all ones.
     #[inline(always)]
     pub fn packed(&mut self, width: u8) -> Result<u64> {
@@ -328,6 +349,25 @@ mod tests {
             prop_assert_eq!(reader.i64().unwrap(), signed >> shift);
             prop_assert_eq!(reader.full_u64().unwrap(), value);
             prop_assert!(reader.is_empty());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn integers_in_a_row_are_those_one_by_one(
+            bytes in prop::collection::vec(prop_oneof![0u8..6, any::<u8>()], 0..60), widths in prop::array::uniform3(1u8..9), big: bool,
+        ) {
+            let order = if big { ByteOrder::Big } else { ByteOrder::Little };
+            let (mut row, mut single) = (Reader::new(&bytes, order), Reader::new(&bytes, order));
+            match row.packed_in_a_row(widths) {
+                Some(values) => {
+                    for (value, width) in values.into_iter().zip(widths) {
+                        prop_assert_eq!(single.packed(width).unwrap(), value);
+                    }
+                    prop_assert_eq!(row.rest(), single.rest());
+                }
+                None => prop_assert_eq!(row.rest(), &bytes[..]),
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod gather;
 
-pub use gather::RecordRun;
+pub use gather::{RecordFields, RecordRun};
 
 use crate::bytes::{ByteOrder, Reader};
 use crate::framing::{FRAMED, FRAMING, control, singleton_width};

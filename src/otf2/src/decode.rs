@@ -1,7 +1,7 @@
 //! The fields of event records that we interpret, read fast.
 
 use crate::bytes::Reader;
-use crate::chunks::Record;
+use crate::chunks::{Record, RecordFields};
 use crate::interpret::root_of;
 use crate::local::LocalDefinitions;
 use clc_trace::{
@@ -23,6 +23,20 @@ pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
     if record.within(&fields) { Ok(event) } else { Err(ends_early()) }
 }
 
+/// As [`decode`], from the fields of a record of type `kind`.
+#[inline(always)]
+pub fn decode_within(kind: u8, mut fields: RecordFields<'_>, local: &LocalDefinitions) -> Result<Event> {
+    let event = decode_fields(kind, &mut fields.reader, local)?;
+    if fields.are_enough() { Ok(event) } else { Err(ends_early()) }
+}
+
+/// The fields of a record that consists of the number of a request.
+#[inline(always)]
+pub fn request(mut fields: RecordFields<'_>) -> Result<u64> {
+    let request = fields.reader.u64()?;
+    if fields.are_enough() { Ok(request) } else { Err(ends_early()) }
+}
+
 /// What [`crate::EventRecord`] says in general, by hand for what a correction reads: this is the innermost loop of a scan. That both say the same is tested.
 #[inline(always)]
 pub fn decode_fields(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Event> {
@@ -31,15 +45,15 @@ pub fn decode_fields(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions
         13 => Event::Leave(RegionId(local.regions.map(reader.u32()?))),
         14 => Event::MpiSend(message(reader, local)?),
         15 => {
-            let message = message(reader, local)?;
-            Event::MpiIsend(message, reader.u64()?)
+            let (message, request) = message_with_request(reader, local)?;
+            Event::MpiIsend(message, request)
         }
         16 => Event::MpiIsendComplete(reader.u64()?),
         17 => Event::MpiIrecvRequest(reader.u64()?),
         18 => Event::MpiRecv(message(reader, local)?),
         19 => {
-            let message = message(reader, local)?;
-            Event::MpiIrecv(message, reader.u64()?)
+            let (message, request) = message_with_request(reader, local)?;
+            Event::MpiIrecv(message, request)
         }
         20 => Event::MpiRequestTest(reader.u64()?),
         21 => Event::MpiRequestCancelled(reader.u64()?),
@@ -69,12 +83,35 @@ fn ends_early() -> Error {
 
 #[inline(always)]
 fn message(reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Message> {
-    Ok(Message {
-        peer: reader.u32()?,
-        comm: CommId(local.communicators.map(reader.u32()?)),
-        tag: reader.u32()?,
-        length: reader.u64()?,
-    })
+    let fields = match reader.packed_in_a_row([4, 4, 4, 8]) {
+        Some(fields) => fields,
+        None => message_fields(reader)?,
+    };
+    Ok(message_of(fields, local))
+}
+
+#[inline(always)]
+fn message_with_request(reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<(Message, u64)> {
+    let [peer, communicator, tag, length, request] = match reader.packed_in_a_row([4, 4, 4, 8, 8]) {
+        Some(fields) => fields,
+        None => {
+            let [peer, communicator, tag, length] = message_fields(reader)?;
+            [peer, communicator, tag, length, reader.u64()?]
+        }
+    };
+    Ok((message_of([peer, communicator, tag, length], local), request))
+}
+
+/// The fields of a message, one by one.
+#[inline(never)]
+fn message_fields(reader: &mut Reader<'_>) -> Result<[u64; 4]> {
+    Ok([u64::from(reader.u32()?), u64::from(reader.u32()?), u64::from(reader.u32()?), reader.u64()?])
+}
+
+#[inline(always)]
+fn message_of([peer, communicator, tag, length]: [u64; 4], local: &LocalDefinitions) -> Message {
+    let comm = CommId(local.communicators.map(communicator as u32));
+    Message { peer: peer as u32, comm, tag: tag as u32, length }
 }
 
 /// Records of one-sided communication.

@@ -38,7 +38,7 @@ impl Otf2Archive {
             records.gather(&mut stretch);
             map.events(stretch.first(), stretch.times_mut())?;
             last = ascending(&stretch, last)?;
-            let done = if mirrors { writer.mirror_stretch(&stretch) } else { 0 };
+            let done = if mirrors { writer.mirror_stretch(&stretch, records.bytes_of(&stretch)) } else { 0 };
             mirrors = mirrors && done == stretch.times().len();
             if !mirrors {
                 records.rewind(&stretch);
@@ -278,6 +278,11 @@ impl Otf2Archive {
 
 /// The last of the new times of a stretch, which do not decrease, after `last`.
 fn ascending(stretch: &RecordRun, mut last: u64) -> Result<u64> {
+    if let (Some(&first), Some(&end), true) = (stretch.times().first(), stretch.times().last(), stretch.ascends())
+        && first >= last
+    {
+        return Ok(end);
+    }
     for (number, &time) in stretch.first().and_following().zip(stretch.times()) {
         if time < last {
             return Err(backwards(time, last, number));

@@ -2,7 +2,7 @@
 
 use crate::ScanSummary;
 use crate::chunks::{FileKind, Record, RecordReader, RecordRun};
-use crate::decode::{decode, synchronises};
+use crate::decode::{decode, decode_within, request, synchronises};
 use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
 use crate::scan::{empty, finish};
@@ -14,6 +14,8 @@ const ENTER: u8 = 12;
 const LEAVE: u8 = 13;
 const MPI_SEND: u8 = 14;
 const MPI_ISEND: u8 = 15;
+const MPI_ISEND_COMPLETE: u8 = 16;
+const MPI_IRECV_REQUEST: u8 = 17;
 
 /// [`synchronises`] of every type.
 static SYNCHRONISES: [bool; 256] = {
@@ -43,6 +45,24 @@ pub trait SynchronisationVisitor {
     /// # Errors
     /// Whatever ends the scan.
     fn event(&mut self, number: EventNumber, time: u64, event: Event) -> Result<()>;
+
+    /// The same of an [`Event::MpiIsendComplete`].
+    ///
+    /// # Errors
+    /// As [`SynchronisationVisitor::event`].
+    #[inline]
+    fn sent(&mut self, number: EventNumber, time: u64, request: u64) -> Result<()> {
+        self.event(number, time, Event::MpiIsendComplete(request))
+    }
+
+    /// The same of an [`Event::MpiIrecvRequest`].
+    ///
+    /// # Errors
+    /// As [`SynchronisationVisitor::event`].
+    #[inline]
+    fn posted(&mut self, number: EventNumber, time: u64, request: u64) -> Result<()> {
+        self.event(number, time, Event::MpiIrecvRequest(request))
+    }
 }
 
 impl Otf2Archive {
@@ -64,41 +84,38 @@ impl Otf2Archive {
         let mut run = || -> Result<()> {
             let mut records = RecordReader::open(&path, FileKind::Events, self.anchor().event_chunk)?;
             let mut stretch = RecordRun::default();
-            let mut synchronising = [0_u32; RecordRun::MOST];
+            let mut list = [0; RecordRun::MOST];
             let (mut first, mut last) = (None, 0);
             let mut within = Within { regions, entered: None, looks: !regions.is_empty() };
             loop {
                 // Nearly all records come in stretches.
                 records.gather(&mut stretch);
                 let (kinds, times, begin) = (stretch.kinds(), stretch.times(), stretch.first());
-                // Without a branch on the type, which nobody could predict.
-                let mut count = 0;
-                for (index, &kind) in kinds.iter().enumerate() {
-                    summary.by_type[usize::from(kind)] += 1;
-                    synchronising[count] = index as u32;
-                    count += usize::from(SYNCHRONISES[usize::from(kind)]);
-                }
+                let synchronising = count_and_list(kinds, &mut summary.by_type, &mut list);
                 let passes = visitor.passes(begin, times);
-                let mut done = 0;
-                for index in synchronising[..count].iter().map(|&index| index as usize) {
-                    if !passes && done < index {
-                        visitor.others(begin + done as u64, &times[done..index])?;
+                if passes && !within.looks {
+                    visit(&records, &stretch, synchronising, local, visitor)?;
+                } else {
+                    // What lies between them has to be seen as well.
+                    let mut done = 0;
+                    for synchronising in synchronising.chunks(1) {
+                        let index = synchronising.first().map_or(0, |&index| usize::from(index));
+                        if !passes && done < index {
+                            visitor.others(begin + done as u64, &times[done..index])?;
+                        }
+                        if within.looks && is_send(kinds[index]) {
+                            within.enter(&records, &stretch, index);
+                            within.send(local);
+                        }
+                        visit(&records, &stretch, synchronising, local, visitor)?;
+                        done = index + 1;
                     }
-                    if within.looks && is_send(kinds[index]) {
-                        within.enter(&records, &stretch, index);
-                        within.send(local);
+                    if !passes && done < times.len() {
+                        visitor.others(begin + done as u64, &times[done..])?;
                     }
-                    let number = begin + index as u64;
-                    decode(&records.at(&stretch, index), local)
-                        .and_then(|event| visitor.event(number, times[index], event))
-                        .map_err(|error| error.at_event(number))?;
-                    done = index + 1;
-                }
-                if !passes && done < times.len() {
-                    visitor.others(begin + done as u64, &times[done..])?;
-                }
-                if within.looks {
-                    within.enter(&records, &stretch, times.len());
+                    if within.looks {
+                        within.enter(&records, &stretch, times.len());
+                    }
                 }
                 first = first.or(times.first().copied());
                 last = times.last().copied().unwrap_or(last);
@@ -120,6 +137,42 @@ impl Otf2Archive {
         run().map_err(|error| error.in_file(&path).at_location(location))?;
         Ok(summary)
     }
+}
+
+/// Counts records by type, and lists those that synchronise.
+#[inline(never)]
+fn count_and_list<'a>(kinds: &[u8], by_type: &mut [u64; 256], list: &'a mut [u8; RecordRun::MOST]) -> &'a [u8] {
+    let mut count = 0;
+    // Without a branch on the type, which nobody could predict.
+    for (index, &kind) in kinds.iter().enumerate() {
+        by_type[usize::from(kind)] += 1;
+        list[count % RecordRun::MOST] = index as u8;
+        count += usize::from(SYNCHRONISES[usize::from(kind)]);
+    }
+    &list[..count]
+}
+
+/// Visits records of the `stretch` that was read last: those in the list. A function of its own, so that what it works with stays in registers.
+#[inline(never)]
+fn visit<S: Source>(
+    records: &RecordReader<S>,
+    stretch: &RecordRun,
+    list: &[u8],
+    local: &LocalDefinitions,
+    visitor: &mut impl SynchronisationVisitor,
+) -> Result<()> {
+    for &index in list {
+        let (kind, time, fields) = records.at(stretch, index);
+        let number = stretch.first() + u64::from(index);
+        let visited = match kind {
+            // Half of them.
+            MPI_ISEND_COMPLETE => request(fields).and_then(|request| visitor.sent(number, time, request)),
+            MPI_IRECV_REQUEST => request(fields).and_then(|request| visitor.posted(number, time, request)),
+            _ => decode_within(kind, fields, local).and_then(|event| visitor.event(number, time, event)),
+        };
+        visited.map_err(|error| error.at_event(number))?;
+    }
+    Ok(())
 }
 
 /// Finds out whether a message is sent in one of some regions.
@@ -147,7 +200,7 @@ impl Within<'_> {
     fn enter<S: Source>(&mut self, records: &RecordReader<S>, stretch: &RecordRun, index: usize) {
         match stretch.kinds()[..index].iter().rposition(|&kind| kind == ENTER || kind == LEAVE) {
             Some(last) if stretch.kinds()[last] == ENTER => {
-                self.entered = records.at(stretch, last).fields().u32().ok();
+                self.entered = records.at(stretch, last as u8).2.reader.u32().ok();
             }
             Some(_) => self.entered = None,
             None => {}

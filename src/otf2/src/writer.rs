@@ -56,8 +56,8 @@ pub struct ChunkWriter {
     written: u64,
     /// Whether the layout is that of the source up to here.
     following: bool,
-    /// If the present chunk is a copy of one of the source in which times are replaced: how much of it is valid so far.
-    mirrored: Option<usize>,
+    /// Whether the present chunk is, so far, a copy of one of the source in which times are replaced.
+    mirrors: bool,
 }
 
 impl ChunkWriter {
@@ -81,7 +81,7 @@ impl ChunkWriter {
             time: 0,
             written: 0,
             following: true,
-            mirrored: None,
+            mirrors: false,
         };
         writer.begin_chunk();
         Ok(writer)
@@ -233,35 +233,36 @@ impl ChunkWriter {
         if self.many && self.chunk.len() >= SPILL { self.spill() } else { Ok(()) }
     }
 
-    /// Appends an event of a file that is written again, unchanged but for its time, as long as the layout of the source can be kept: its
-    /// whole chunk is copied once, and then only times are put into it. Returns whether that was possible; if not,
-    /// [`ChunkWriter::event`] has to go on, here and to the end of the file.
+    /// Appends an event of a file that is written again, unchanged but for its time, as long as the layout of the source can be kept: where it stood
+    /// there, with what precedes it. Returns whether that was possible; if not, [`ChunkWriter::event`] has to go on, here and to the end of the file.
     ///
     /// # Errors
     /// The file cannot be written.
     #[inline(always)]
     pub fn mirror(&mut self, time: u64, record: &Record<'_>) -> Result<bool> {
-        if (self.mirrored.is_none() || record.chunk != self.chunks) && !self.mirror_chunk(record)? {
+        if (!self.mirrors || record.chunk != self.chunks) && !self.mirror_chunk(record)? {
+            return Ok(false);
+        }
+        if !record.stamped && time != self.time {
+            self.mirrors = false;
             return Ok(false);
         }
         if record.stamped {
-            let stamp = self.order.bytes(time);
-            self.chunk[record.start - stamp.len()..record.start].copy_from_slice(&stamp);
-            self.time = time;
-        } else if time != self.time {
-            self.end_mirror();
-            return Ok(false);
+            self.stamp(time);
         }
-        self.mirrored = Some(record.start + record.raw.len());
+        self.chunk.extend_from_slice(record.raw);
         self.count += 1;
         Ok(true)
     }
 
-    /// As [`ChunkWriter::mirror`] for the records of a stretch, in the chunk that is a copy already; returns how many of them could be appended.
-    pub fn mirror_stretch(&mut self, stretch: &RecordRun) -> usize {
-        if self.mirrored.is_none() {
+    /// As [`ChunkWriter::mirror`] for the records of a stretch, whose `bytes` follow those that are in the present chunk already; returns how many of them
+    /// could be appended.
+    pub fn mirror_stretch(&mut self, stretch: &RecordRun, bytes: &[u8]) -> usize {
+        if !self.mirrors {
             return 0;
         }
+        // Copied as one, while it is still at hand, then the times are put in.
+        self.chunk.extend_from_slice(bytes);
         let (order, mut last, mut done, mut end) = (self.order, self.time, 0, None);
         let chunk = &mut self.chunk[..];
         for (place, stamped, time) in stretch.placed() {
@@ -276,9 +277,9 @@ impl ChunkWriter {
         }
         self.time = last;
         self.count += done as u64;
-        self.mirrored = Some(end.unwrap_or(stretch.end()));
-        if end.is_some() {
-            self.end_mirror();
+        if let Some(end) = end {
+            self.chunk.truncate(end);
+            self.mirrors = false;
         }
         done
     }
@@ -287,33 +288,23 @@ impl ChunkWriter {
     #[cold]
     fn mirror_chunk(&mut self, record: &Record<'_>) -> Result<bool> {
         let first = self.count == 0 && record.chunk == 0;
-        let next = self.mirrored.is_some() && record.chunk == self.chunks + 1;
-        self.end_mirror();
+        let next = self.mirrors && record.chunk == self.chunks + 1;
         // What stands between the header and the first event is its timestamp and nothing else.
         let plain = record.stamped && record.start == CHUNK_HEADER + TIMESTAMP;
-        if !(plain && (first || next) && record.order == self.order) {
-            return Ok(false);
-        }
-        if next {
+        self.mirrors = plain && (first || next) && record.order == self.order;
+        if self.mirrors && next {
             self.break_chunk()?;
         }
-        self.chunk.extend_from_slice(&record.bytes[CHUNK_HEADER..]);
-        self.mirrored = Some(CHUNK_HEADER);
-        Ok(true)
-    }
-
-    /// Forgets what is still of the source in the present chunk.
-    fn end_mirror(&mut self) {
-        if let Some(length) = self.mirrored.take() {
-            self.chunk.truncate(length);
+        if self.mirrors {
+            self.chunk.reserve_exact(record.bytes.len().saturating_sub(self.chunk.len()));
         }
+        Ok(self.mirrors)
     }
 
     /// Replaces the event appended last by one of the same length.
     pub fn replace_last(&mut self, raw: &[u8]) {
-        let end = self.mirrored.unwrap_or(self.chunk.len());
-        if let Some(begin) = end.checked_sub(raw.len()) {
-            self.chunk[begin..end].copy_from_slice(raw);
+        if let Some(begin) = self.chunk.len().checked_sub(raw.len()) {
+            self.chunk[begin..].copy_from_slice(raw);
         }
     }
 
@@ -353,7 +344,6 @@ impl ChunkWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(mut self) -> Result<u64> {
-        self.end_mirror();
         self.chunk.extend([control::END_OF_FILE, control::END_OF_BUFFER]);
         self.end_chunk(false)?;
         Ok(self.written)

@@ -37,8 +37,20 @@ impl Places {
     }
 
     /// Appends the place of event `number` of location `location`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, location: u32, number: EventNumber) {
+        match (&mut self.numbers, u32::try_from(number.0)) {
+            // Nearly all of them.
+            (Numbers::Narrow(numbers), Ok(number)) if location == 0 && self.locations.is_empty() => {
+                numbers.push(number)
+            }
+            _ => self.push_any(location, number),
+        }
+    }
+
+    /// As [`Places::push`], whatever the place is.
+    #[inline(never)]
+    fn push_any(&mut self, location: u32, number: EventNumber) {
         if location != 0 && self.locations.is_empty() {
             self.locations.resize(self.len(), 0);
         }

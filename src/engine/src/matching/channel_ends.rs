@@ -67,7 +67,7 @@ impl ChannelLists {
     ///
     /// # Errors
     /// Those of `key`.
-    #[inline]
+    #[inline(always)]
     pub fn number<E>(&mut self, message: &Message, key: impl FnOnce() -> Result<MessageKey, E>) -> Result<u32, E> {
         let fields = (message.peer, message.comm, message.tag);
         let place = (message.peer ^ message.tag.wrapping_mul(7) ^ message.comm.0.wrapping_mul(31)) as usize % RECENT;
@@ -82,6 +82,7 @@ impl ChannelLists {
     }
 
     /// Number of the channel with this key.
+    #[inline(never)]
     pub fn number_of(&mut self, key: MessageKey) -> u32 {
         let channels = &mut self.channels;
         *self.by_key.entry(key).or_insert_with(|| {

@@ -16,8 +16,8 @@ use crate::matching::requests::OpenRequests;
 use crate::matching::sync::EventCoordinates;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use clc_trace::{
-    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, MpiRank, RegionId, Result, WindowCollective,
-    WindowGroup, WindowId, WindowLock,
+    Collective, CollectiveOp, CommId, CommMembers, Error, Event, EventNumber, Message, MpiRank, RegionId, Result,
+    WindowCollective, WindowGroup, WindowId, WindowLock,
 };
 use controlled_logical_clock::semantics::MemberRecord;
 
@@ -117,6 +117,7 @@ impl<'a> Extractor<'a> {
     }
 
     /// Adds an event that is visited only because it is close to its neighbour.
+    #[inline(always)]
     pub fn near(&mut self, at: EventCoordinates) -> Result<u32> {
         self.out.sync.push(at.time, at.raw, at.number, at.location)
     }
@@ -139,8 +140,33 @@ impl<'a> Extractor<'a> {
     /// # Errors
     /// There are too many receives.
     pub fn enter_receive(&mut self, at: EventCoordinates) -> Result<()> {
-        let post = self.post(at)?;
+        let post = self.post(at.number)?;
         self.entered.insert(at.location, post);
+        Ok(())
+    }
+
+    /// Whether events that only begin or end a request may come as [`Extractor::sent`] and [`Extractor::posted`], since their times do not matter.
+    #[inline(always)]
+    pub fn takes_requests(&self) -> bool {
+        self.calls.is_none()
+    }
+
+    /// An [`Event::MpiIsendComplete`].
+    #[inline(always)]
+    pub fn sent(&mut self, request: u64) {
+        self.send_requests.remove(request);
+    }
+
+    /// An [`Event::MpiIrecvRequest`], number `number` of its location.
+    ///
+    /// # Errors
+    /// There are too many receives.
+    #[inline(always)]
+    pub fn posted(&mut self, request: u64, number: EventNumber) -> Result<()> {
+        let post = self.post(number)?;
+        if self.receive_requests.insert(request, post).is_some() {
+            self.out.leftovers.never_completed += 1;
+        }
         Ok(())
     }
 
@@ -173,7 +199,6 @@ impl<'a> Extractor<'a> {
                 Ok(true)
             }
             Event::MpiIrecvRequest(request) => {
-                let post = self.post(at)?;
                 let visited = self.calls.is_some();
                 if visited {
                     let event = match self.inside_of(at, SynchronisingCall::Posts).and_then(|inside| inside.entered) {
@@ -182,9 +207,7 @@ impl<'a> Extractor<'a> {
                     };
                     self.posted_at.insert(*request, event);
                 }
-                if self.receive_requests.insert(*request, post).is_some() {
-                    self.out.leftovers.never_completed += 1;
-                }
+                self.posted(*request, at.number)?;
                 Ok(visited
                     && self.inside_of(at, SynchronisingCall::Posts).is_none_or(|inside| inside.entered.is_none()))
             }
@@ -192,7 +215,7 @@ impl<'a> Extractor<'a> {
                 let post = if self.entered.is_empty() { None } else { self.entered.remove(&at.location) };
                 let post = match post {
                     Some(post) => post,
-                    None => self.post(at)?,
+                    None => self.post(at.number)?,
                 };
                 let event = self.receive(at, message, Some(post))?;
                 if let Some(inside) = self.inside_of(at, SynchronisingCall::Posts)
@@ -318,7 +341,7 @@ impl<'a> Extractor<'a> {
     }
 
     /// The channel of a message.
-    #[inline]
+    #[inline(always)]
     fn channel(&mut self, message: &Message) -> Result<u32> {
         let (table, process) = (self.table, self.process);
         self.channels.number(message, || {
@@ -330,6 +353,7 @@ impl<'a> Extractor<'a> {
     }
 
     /// Returns channel and event.
+    #[inline]
     fn send(&mut self, at: EventCoordinates, message: &Message) -> Result<(u32, u32)> {
         let event = self.near(at)?;
         let channel = self.channel(message)?;
@@ -339,6 +363,7 @@ impl<'a> Extractor<'a> {
         Ok((channel, event))
     }
 
+    #[inline]
     fn receive(&mut self, at: EventCoordinates, message: &Message, post: Option<u32>) -> Result<u32> {
         let event = self.near(at)?;
         let channel = self.channel(message)?;
@@ -352,11 +377,12 @@ impl<'a> Extractor<'a> {
         Ok(event)
     }
 
-    fn post(&mut self, at: EventCoordinates) -> Result<u32> {
+    #[inline]
+    fn post(&mut self, number: EventNumber) -> Result<u32> {
         self.posts = self
             .posts
             .checked_add(1)
-            .ok_or_else(|| Error::new("more than 2^32 receives in one process").at_event(at.number))?;
+            .ok_or_else(|| Error::new("more than 2^32 receives in one process").at_event(number))?;
         Ok(self.posts)
     }
 
@@ -577,7 +603,7 @@ fn outside_mpi() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clc_trace::{ClockProperties, CollectiveOp, Communicator, Definitions, EventNumber, LocationId, Root};
+    use clc_trace::{ClockProperties, CollectiveOp, Communicator, Definitions, LocationId, Root};
 
     fn definitions() -> Definitions {
         Definitions {

@@ -23,18 +23,25 @@ impl<T> Default for OpenRequests<T> {
 
 impl<T: Copy> OpenRequests<T> {
     /// Opens `request`; returns what was known of an open one of the same number, which is forgotten.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, request: u64, value: T) -> Option<T> {
+        let is_new = self.highest.is_none_or(|highest| request > highest);
+        if is_new && self.many.is_none() && self.few.len() < FEW {
+            self.highest = Some(request);
+            self.few.push((request, value));
+            return None;
+        }
+        self.insert_any(request, value)
+    }
+
+    /// As [`OpenRequests::insert`], whether or not it is new and one of a few.
+    #[inline(never)]
+    fn insert_any(&mut self, request: u64, value: T) -> Option<T> {
         if let Some(many) = &mut self.many {
             return many.insert(request, value);
         }
-        let before = match self.highest {
-            Some(highest) if request <= highest => self.remove(request),
-            _ => {
-                self.highest = Some(request);
-                None
-            }
-        };
+        let before = self.remove(request);
+        self.highest = self.highest.max(Some(request));
         if self.few.len() < FEW {
             self.few.push((request, value));
         } else {

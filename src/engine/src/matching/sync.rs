@@ -113,7 +113,7 @@ impl SyncTimeline {
     ///
     /// # Errors
     /// There are too many.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, time: i64, raw: i64, number: EventNumber, location: u32) -> Result<u32> {
         let index = u32::try_from(self.time.len())
             .map_err(|_| Error::new("more than 2^32 synchronisation events in one process").at_event(number))?;

@@ -1,9 +1,11 @@
 //! Many plain records at once, for those who change times only: where they stand and when they were.
 
-use super::{COMMON, FileKind, Record, RecordReader};
+use super::{COMMON, FileKind, RecordReader};
+use crate::bytes::{ByteOrder, Reader};
 use crate::framing::{BUFFER_FLUSH, FRAMED, FRAMING, control};
 use crate::source::Source;
 use clc_trace::EventNumber;
+use clc_trace::vector::widest;
 
 /// Bytes of a timestamp and its mark.
 const TIMESTAMP: usize = 9;
@@ -33,11 +35,11 @@ pub struct RecordRun {
     /// Number of the first one.
     first: EventNumber,
     /// The time in force at each, in ticks, then whatever it is replaced by. Only the first `length` count, as in `places`.
-    times: Vec<u64>,
+    times: Box<[u64; RecordRun::MOST]>,
     /// Where each begins in its chunk, with its timestamp if it has one, else with [`UNSTAMPED`].
-    places: Vec<u32>,
+    places: Box<[u32; RecordRun::MOST]>,
     /// Record type of each.
-    kinds: Vec<u8>,
+    kinds: Box<[u8; RecordRun::MOST]>,
     length: usize,
     /// Where the last one ends.
     end: usize,
@@ -47,8 +49,15 @@ pub struct RecordRun {
 
 impl Default for RecordRun {
     fn default() -> Self {
-        let (times, places, kinds) = (vec![0; RecordRun::MOST], vec![0; RecordRun::MOST], vec![0; RecordRun::MOST]);
-        RecordRun { first: EventNumber::FIRST, times, places, kinds, length: 0, end: 0, before: (0, 0) }
+        RecordRun {
+            first: EventNumber::FIRST,
+            times: Box::new([0; RecordRun::MOST]),
+            places: Box::new([0; RecordRun::MOST]),
+            kinds: Box::new([0; RecordRun::MOST]),
+            length: 0,
+            end: 0,
+            before: (0, 0),
+        }
     }
 }
 
@@ -83,9 +92,80 @@ impl RecordRun {
         places.zip(self.times()).map(|(&place, &time)| ((place & !UNSTAMPED) as usize, place & UNSTAMPED == 0, time))
     }
 
-    /// Where the last record ends in its chunk.
-    pub fn end(&self) -> usize {
-        self.end
+    /// Reads records of the common form from byte `at` of a chunk on, where `time` is in force, whether or not times ascend; returns where they end.
+    #[inline(always)]
+    fn read(&mut self, bytes: &[u8], at: usize, mut time: u64, digits: impl Fn([u8; 8]) -> u64) -> usize {
+        let mut rest = bytes.get(at..).unwrap_or_default();
+        let end = at + rest.len();
+        self.length = RecordRun::MOST;
+        for index in 0..RecordRun::MOST {
+            // One byte more, since at least a mark has to follow within the chunk.
+            let Some(head) = rest.first_chunk::<{ COMMON + 1 }>() else {
+                self.length = index;
+                break;
+            };
+            let place = (end - rest.len()) as u32;
+            // One way or the other, and not by a number of bytes to be worked out: the processor guesses the way, and goes on to the next record before it has
+            // read this one.
+            let bytes_after;
+            if head[0] == control::TIMESTAMP {
+                let mut own = [0; 8];
+                own.copy_from_slice(&head[1..TIMESTAMP]);
+                bytes_after = head[TIMESTAMP + 1];
+                (self.times[index], self.kinds[index], self.places[index]) = (digits(own), head[TIMESTAMP], place);
+                rest = &rest[TIMESTAMP + 2..];
+            } else {
+                bytes_after = head[1];
+                (self.times[index], self.kinds[index], self.places[index]) = (time, head[0], place | UNSTAMPED);
+                rest = &rest[2..];
+            }
+            if i16::from(bytes_after) > LONGEST[usize::from(self.kinds[index])] {
+                self.length = index;
+                return (place & !UNSTAMPED) as usize;
+            }
+            time = self.times[index];
+            rest = &rest[usize::from(bytes_after)..];
+        }
+        end - rest.len()
+    }
+
+    /// Whether no time is earlier than the one before it.
+    pub fn ascends(&self) -> bool {
+        let times = self.times();
+        widest(
+            #[inline(always)]
+            // All are looked at, which is faster than to stop.
+            || times.iter().zip(times.iter().skip(1)).fold(true, |all, (before, time)| all & (before <= time)),
+        )
+    }
+
+    /// Leaves out the first record whose time is earlier than that before it, and all that follow; returns where that one begins. At `time` is what is
+    /// before the first one.
+    fn cut_before_decrease(&mut self, time: u64) -> Option<usize> {
+        let times = self.times();
+        if self.ascends() && times.first().is_none_or(|&first| first >= time) {
+            return None;
+        }
+        let before = std::iter::once(&time).chain(times);
+        self.length = before.zip(times).position(|(before, own)| own < before)?;
+        Some((self.places[self.length] & !UNSTAMPED) as usize)
+    }
+}
+
+/// The fields of a record of the common form.
+#[derive(Debug)]
+pub struct RecordFields<'a> {
+    /// Begins with them. For speed it goes on into what follows the record.
+    pub reader: Reader<'a>,
+    /// How many bytes are left where the record ends.
+    left: usize,
+}
+
+impl RecordFields<'_> {
+    /// Whether fields of this record only have been read.
+    #[inline(always)]
+    pub fn are_enough(&self) -> bool {
+        self.reader.rest().len() >= self.left
     }
 }
 
@@ -100,59 +180,37 @@ impl<S: Source> RecordReader<S> {
         if self.kind != FileKind::Events || bytes.len() >= UNSTAMPED as usize {
             return;
         }
-        let (mut at, mut time, order) = (self.at, self.time, self.order);
-        let mut length = 0;
-        let places = stretch.places.iter_mut().zip(&mut stretch.kinds);
-        for (own_time, (own_place, own_kind)) in stretch.times.iter_mut().zip(places) {
-            // One byte more, since at least a mark has to follow within the chunk.
-            let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<{ COMMON + 1 }>()) else { break };
-            let stamped = head[0] == control::TIMESTAMP;
-            let mut own = time;
-            let begin = if stamped {
-                let mut digits = [0; 8];
-                digits.copy_from_slice(&head[1..TIMESTAMP]);
-                own = order.u64(digits);
-                TIMESTAMP
-            } else {
-                0
-            };
-            let (kind, bytes_after) = (head[begin], head[begin + 1]);
-            if i16::from(bytes_after) > LONGEST[usize::from(kind)] || own < time {
-                break;
-            }
-            (*own_time, *own_kind, *own_place) = (own, kind, at as u32 | if stamped { 0 } else { UNSTAMPED });
-            at += begin + 2 + usize::from(bytes_after);
-            time = own;
-            length += 1;
-        }
-        (stretch.length, stretch.end) = (length, at);
-        (self.at, self.time) = (at, time);
-        self.number += length as u64;
+        // A loop for each byte order, or every record would ask for it.
+        let end = match self.order {
+            ByteOrder::Little => stretch.read(bytes, self.at, self.time, u64::from_le_bytes),
+            ByteOrder::Big => stretch.read(bytes, self.at, self.time, u64::from_be_bytes),
+        };
+        stretch.end = stretch.cut_before_decrease(self.time).unwrap_or(end);
+        self.at = stretch.end;
+        self.time = stretch.times().last().copied().unwrap_or(self.time);
+        self.number += stretch.length as u64;
     }
 
-    /// Record `index` of the `stretch` that was read last, as [`RecordReader::next`] would have returned it.
+    /// Type, time and fields of record `index` of the `stretch` that was read last.
     #[inline(always)]
-    pub fn at<'a>(&'a self, stretch: &RecordRun, index: usize) -> Record<'a> {
-        let (place, time, kind) = (stretch.places[index], stretch.times[index], stretch.kinds[index]);
-        let bytes = self.source.present();
-        let stamped = place & UNSTAMPED == 0;
-        let start = (place & !UNSTAMPED) as usize + if stamped { TIMESTAMP } else { 0 };
-        let length = bytes.get(start + 1).map_or(0, |length| usize::from(*length));
-        let fields = if FRAMING[usize::from(kind)] == FRAMED { start + 2 } else { start + 1 };
-        let part = |from: usize| bytes.get(from..start + 2 + length).unwrap_or_default();
-        Record {
-            number: stretch.first.0 + index as u64,
-            time,
-            stamped,
-            raw: part(start),
-            attributes: 0,
-            kind,
-            payload: part(fields),
-            order: self.order,
-            chunk: self.chunk.saturating_sub(1),
-            bytes,
-            start,
-        }
+    pub fn at<'a>(&'a self, stretch: &RecordRun, index: u8) -> (u8, u64, RecordFields<'a>) {
+        // Lists of 256 elements, so that every index is one of them.
+        let index = usize::from(index);
+        let (place, kind) = (stretch.places[index], stretch.kinds[index]);
+        let stamp = if place & UNSTAMPED == 0 { TIMESTAMP } else { 0 };
+        let from = (place & !UNSTAMPED) as usize + stamp;
+        // Type and length, which is also the first byte of an integer without a length.
+        let Some(record @ [_, length, rest @ ..]) = self.source.present().get(from..) else {
+            return (kind, stretch.times[index], RecordFields { reader: Reader::new(&[], self.order), left: 0 });
+        };
+        let fields = &record[if FRAMING[usize::from(kind)] == FRAMED { 2 } else { 1 }..];
+        let left = rest.len().saturating_sub(usize::from(*length));
+        (kind, stretch.times[index], RecordFields { reader: Reader::new(fields, self.order), left })
+    }
+
+    /// The `stretch` that was read last, as it is in the file.
+    pub fn bytes_of(&self, stretch: &RecordRun) -> &[u8] {
+        self.source.present().get(stretch.before.0..stretch.end).unwrap_or_default()
     }
 
     /// Goes back to the first record of the `stretch` that was read last.
@@ -165,7 +223,8 @@ impl<S: Source> RecordReader<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::{ByteOrder, Writer};
+    use crate::bytes::Writer;
+    use crate::chunks::Record;
     use proptest::prelude::*;
 
     /// An event file of one chunk: per record its type, whether a timestamp stands before it, and how many bytes it has.
@@ -219,7 +278,25 @@ mod tests {
                         found.push(show(record));
                     }
                 } else {
-                    found.extend((0..stretch.times().len()).map(|index| show(records.at(&stretch, index))));
+                    for (index, (place, stamped, own)) in stretch.placed().enumerate() {
+                        let (kind, time, fields) = records.at(&stretch, index as u8);
+                        prop_assert_eq!(time, own);
+                        let start = place + if stamped { TIMESTAMP } else { 0 };
+                        let payload = bytes.len() - fields.reader.rest().len()..bytes.len() - fields.left;
+                        found.push(show(Record {
+                            number: stretch.first().0 + index as u64,
+                            time,
+                            stamped,
+                            raw: &bytes[start..payload.end],
+                            attributes: 0,
+                            kind,
+                            payload: &bytes[payload],
+                            order,
+                            chunk: 0,
+                            bytes: &bytes,
+                            start,
+                        }));
+                    }
                 }
                 match records.next() {
                     Ok(Some(record)) => found.push(show(record)),
