@@ -173,8 +173,14 @@ pub fn refine(
                     Selected::recorded("the estimate does not settle".to_owned())
                 } else {
                     let times = mapped_times(opened.workers, loaded, &refined)?;
-                    let selected =
-                        choose(transport, loaded, &times, options.presync, fit, opened.definitions.clock.resolution)?;
+                    let selected = choose(
+                        transport,
+                        loaded,
+                        &times,
+                        options.presync,
+                        fit.map(|fit| *fit),
+                        opened.definitions.clock.resolution,
+                    )?;
                     match selected.clocks {
                         SelectedClocks::Recorded => {}
                         SelectedClocks::Estimated => {

@@ -46,7 +46,7 @@ pub enum Decision {
     /// Single messages of some clocks are asked for, to find where these jumped ([`Estimator::inspected`]).
     Inspect(Vec<ClockInterval>),
     /// These are the refinements, and how they compare with the recorded clocks, if that matters.
-    Done(Vec<Knots>, Option<ClockFit>),
+    Done(Vec<Knots>, Option<Box<ClockFit>>),
     /// There is nothing to refine the clocks with.
     Nothing(String),
 }
@@ -515,7 +515,7 @@ impl Estimator {
         let knots = self.knots(&grid);
         if done {
             let fit = self.fit(&anchors, &grid);
-            Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
+            Decision::Done(knots, (self.wanted == Reference::Auto).then(|| Box::new(fit)))
         } else {
             // One step that is too long ends in the wrong place: windows in which clocks bend by more than a latency cannot tell them apart.
             let small = self.asked < COARSE || self.asked * LEAP < self.finest;
