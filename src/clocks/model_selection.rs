@@ -232,6 +232,8 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         return Some(
             "clocks that nobody has measured would be moved apart by far more than any violation shows".into(),
         );
+    } else if remaining.worst > worst {
+        return Some("the estimated clocks would leave a worse violation than the recorded ones do".into());
     } else if after as f64 <= FEWER * before as f64 {
         // Clocks that nobody has measured are no clocks to prefer.
         return None;
@@ -398,6 +400,9 @@ mod tests {
             objection(&ClockFit { moved_apart: by, ..unmeasured }, &left(1018, 1e6), &left(0, 0.0)).unwrap_or_default()
         };
         assert!(apart(6.2e6).contains("nobody has measured") && apart(5.9e6).is_empty());
+        // Half as many, but one that is larger.
+        let worse = objection(&unmeasured, &left(1018, 1e6), &left(489, 1.1e6));
+        assert!(worse.is_some_and(|reason| reason.contains("worse violation")));
         assert!(objection(&unmeasured, &left(1018, 1e6), &left(1008, 0.0)).is_some());
     }
 }
