@@ -37,6 +37,10 @@ const ALONE: f64 = 2.0;
 /// three times the worst violation, but where all traffic goes one way; groups of clocks that hardly talk were estimated to be apart by ten and a hundred times that.
 const EXCESSIVE: f64 = 6.0;
 const FAR: f64 = 40.0;
+/// Where no offset was recorded, the worst violation that the estimate leaves is at most so many times as large as that of the recorded clocks, if receives are too early by less than this part in the mean, else no larger. Of 163
+/// generated and recorded traces five had a larger one, all of which the estimate made worse. Around a jump one may be a little larger.
+const LARGER: f64 = 2.0;
+const HALF: f64 = 0.5;
 /// Where no offset was recorded, the estimate leaves at most this part of the violations.
 const FEWER: f64 = 0.9;
 /// Violations of which an estimate that agrees with recorded offsets has to explain all but one in so many, to need no significant gain besides.
@@ -232,7 +236,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         return Some(
             "clocks that nobody has measured would be moved apart by far more than any violation shows".into(),
         );
-    } else if remaining.worst > worst {
+    } else if remaining.worst > LARGER * worst || remaining.worst > worst && remaining.mean > HALF * left.mean {
         return Some("the estimated clocks would leave a worse violation than the recorded ones do".into());
     } else if after as f64 <= FEWER * before as f64 {
         // Clocks that nobody has measured are no clocks to prefer.
@@ -400,9 +404,19 @@ mod tests {
             objection(&ClockFit { moved_apart: by, ..unmeasured }, &left(1018, 1e6), &left(0, 0.0)).unwrap_or_default()
         };
         assert!(apart(6.2e6).contains("nobody has measured") && apart(5.9e6).is_empty());
-        // Half as many, but one that is larger.
-        let worse = objection(&unmeasured, &left(1018, 1e6), &left(489, 1.1e6));
-        assert!(worse.is_some_and(|reason| reason.contains("worse violation")));
+    }
+
+    #[test]
+    fn clocks_that_nobody_has_measured_leave_no_worse_violation() {
+        let unmeasured = ClockFit { offsets: AtOffsets::default(), ..fit(0.0, 0.0, -9.0, 3.0) };
+        let of = |count, worst, mean| ViolationsLeft { count, worst, mean };
+        let is_refused = |worst, mean| {
+            let objection = objection(&unmeasured, &of(1018, 1e6, 1e5), &of(489, worst, mean));
+            objection.is_some_and(|reason| reason.contains("worse violation"))
+        };
+        assert!(is_refused(2.1e6, 1e3) && is_refused(1.1e6, 6e4));
+        // Around a jump.
+        assert!(!is_refused(1.1e6, 4e4) && !is_refused(0.9e6, 6e4));
         assert!(objection(&unmeasured, &left(1018, 1e6), &left(1008, 0.0)).is_some());
     }
 }
