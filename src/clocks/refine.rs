@@ -234,20 +234,19 @@ fn has_run_away(recorded: i64, estimated: i64, resolution: u64) -> bool {
 }
 
 /// Whether the recorded offsets of so many `timelines` are those of processes that share a clock: they differ by no more than the shortest message takes, if there are any messages, beyond the bounds that were recorded
-/// with them (√3 standard deviations). That is what measuring one clock is off by. Where no offset was recorded, it is 0.
+/// with them. That is what measuring one clock is off by. Where no offset was recorded, it is 0.
 fn are_as_one(recorded: &[RecordedOffsets], timelines: usize, shortest: Ticks) -> bool {
-    let unmeasured = (recorded.len() < timelines).then_some((0.0, 0.0));
-    let measured = recorded.iter().flat_map(|record| &record.offsets);
-    let values = || {
-        let measured = measured.clone().map(|found| (found.offset as f64, 3f64.sqrt() * found.standard_deviation));
-        measured.chain(unmeasured)
-    };
-    let most = values().map(|(offset, bound)| offset - bound).reduce(f64::max);
-    let least = values().map(|(offset, bound)| offset + bound).reduce(f64::min);
-    let stated = values().all(|(offset, bound)| offset == 0.0 || bound > 0.0) && values().any(|(_, bound)| bound > 0.0);
-    (shortest > Ticks(0) || stated)
-        && most.zip(least).is_some_and(|(most, least)| most - least <= shortest.0 as f64)
-        && !recorded.is_empty()
+    let unmeasured = (recorded.len() < timelines).then_some((0, 0.0));
+    let measured = recorded.iter().flat_map(|record| &record.offsets).map(|found| (found.offset, found.bound()));
+    let values: Vec<(i64, f64)> = measured.chain(unmeasured).collect();
+    // Offsets of clocks that show the date have more digits than their differences.
+    let Some(base) = values.iter().map(|(offset, _)| *offset).min() else { return false };
+    let from_base = |offset: &i64| offset.saturating_sub(base) as f64;
+    let most = values.iter().map(|(offset, bound)| from_base(offset) - bound).fold(f64::MIN, f64::max);
+    let least = values.iter().map(|(offset, bound)| from_base(offset) + bound).fold(f64::MAX, f64::min);
+    let stated = values.iter().all(|(offset, bound)| *offset == 0 || *bound > 0.0)
+        && values.iter().any(|(_, bound)| *bound > 0.0);
+    !recorded.is_empty() && (shortest > Ticks(0) || stated) && most - least <= shortest.0 as f64
 }
 
 /// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
@@ -370,6 +369,8 @@ mod tests {
         // As with nothing but collectives.
         assert!(of(&[(0, 0.0), (-300, 310.0), (200, 210.0)], 0));
         assert!(!of(&[(0, 0.0), (-300, 290.0)], 0) && of(&[(0, 0.0), (-300, 290.0)], 20));
+        let date = 1_700_000_000_000_000_000;
+        assert!(of(&[(date, 10.0), (date + 15, 10.0)], 0) && !of(&[(date, 10.0), (date + 25, 10.0)], 0));
         // Of one of them nobody says how wrong it may be.
         assert!(!of(&[(0, 0.0), (-300, 310.0), (200, 0.0)], 0));
     }

@@ -11,15 +11,8 @@ pub struct Anchor {
     pub value: f64,
     /// Standard deviation.
     pub sigma: f64,
-    /// Standard deviation that was recorded with it, in ticks; 0 if none was.
-    pub stated: f64,
-}
-
-impl Anchor {
-    /// By how much it is wrong at most, as recorded with it, in ticks; 0 if nothing was: a bound of b to either side has a standard deviation of b / √3.
-    pub fn bound(&self) -> f64 {
-        3f64.sqrt() * self.stated
-    }
+    /// By how much it is wrong at most, as recorded with it ([`clc_trace::ClockOffset::bound`]), in ticks; 0 if nothing was.
+    pub bound: f64,
 }
 
 /// Recorded offsets beside messages, which tell by how much clocks are apart on the mean but for half of how long they take there and back.

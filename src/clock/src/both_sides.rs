@@ -416,7 +416,7 @@ mod tests {
     /// Recorded offsets of all clocks at both ends of the run.
     fn anchors(pairs: usize) -> Vec<Anchor> {
         let ends =
-            |clock| [0, WINDOWS as u32 - 1].map(|window| Anchor { clock, window, value: 0.0, sigma: 1.0, stated: 0.0 });
+            |clock| [0, WINDOWS as u32 - 1].map(|window| Anchor { clock, window, value: 0.0, sigma: 1.0, bound: 0.0 });
         (0..2 * pairs as u32).flat_map(ends).collect()
     }
 

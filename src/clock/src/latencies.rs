@@ -370,7 +370,7 @@ mod tests {
             let (windows, middle) = (20, (back - 30.0) / 2.0);
             let one = |a, b, least| (0..windows as u32).map(move |window| OneWay::new(a, b, window, least));
             let one_way = one(0, 1, -30.0).chain(one(1, 0, -back)).collect();
-            let anchor = |window, value| Anchor { clock: 1, window, value, sigma: 1.0, stated: 0.0 };
+            let anchor = |window, value| Anchor { clock: 1, window, value, sigma: 1.0, bound: 0.0 };
             let anchors = vec![anchor(0, wrong - spread), anchor(windows as u32 - 1, wrong + spread)];
             let levels = RecordedLevels { anchors, reference: 0, long: 40.0 };
             let seen = Observations { one_way, floor: 1.0, levels, ..Observations::default() };

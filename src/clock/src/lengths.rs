@@ -317,7 +317,7 @@ mod tests {
     fn anchors() -> Vec<Anchor> {
         let at = |clock: u32, window: u32| {
             let off = f64::from((clock * 37 + window) % 201) - 100.0;
-            Anchor { clock, window, value: -(AHEAD * i64::from(clock)) as f64 + off, sigma: 1.0, stated: 0.0 }
+            Anchor { clock, window, value: -(AHEAD * i64::from(clock)) as f64 + off, sigma: 1.0, bound: 0.0 }
         };
         (1..CLOCKS).flat_map(|clock| [at(clock, 0), at(clock, WINDOWS as u32 - 1)]).collect()
     }

@@ -124,7 +124,7 @@ fn a_jump_stays_sharp() {
 fn recorded_offsets_hold_clocks_that_nobody_talks_to() {
     let truth: Offsets = vec![vec![0.0; 9], (0..9).map(|w| 100.0 * f64::from(w)).collect()];
     let anchors: Vec<Anchor> = [0, 8]
-        .map(|window| Anchor { clock: 1, window, value: 100.0 * f64::from(window), sigma: 5.0, stated: 0.0 })
+        .map(|window| Anchor { clock: 1, window, value: 100.0 * f64::from(window), sigma: 5.0, bound: 0.0 })
         .to_vec();
     let nothing = Observations { floor: 10.0, ..Observations::default() };
     let found = problem(&nothing, &truth, &anchors).solve(&Vec::new());
@@ -135,7 +135,7 @@ fn recorded_offsets_hold_clocks_that_nobody_talks_to() {
 fn a_wrong_recorded_offset_gives_way_to_the_messages() {
     let truth: Offsets = vec![vec![0.0; 30], vec![1000.0; 30]];
     let seen = observe(&[(0, 1)], &truth, 2000);
-    let anchors = [Anchor { clock: 1, window: 29, value: 9_000_000.0, sigma: 40.0, stated: 0.0 }];
+    let anchors = [Anchor { clock: 1, window: 29, value: 9_000_000.0, sigma: 40.0, bound: 0.0 }];
     let found = problem(&seen, &truth, &anchors).solve(&Vec::new());
     assert!(worst(&found, &truth) < 100.0, "{}", worst(&found, &truth));
 }
@@ -264,8 +264,8 @@ fn recorded_offsets_tell_how_long_messages_around_a_ring_travel() {
     let start: Offsets =
         (0..clocks).map(|clock| (0..windows).map(|window| quick(clock, window) as f64).collect()).collect();
     let ends = [0, windows as u32 - 1];
-    let measured = (1..clocks)
-        .flat_map(|clock| ends.map(|window| Anchor { clock, window, value: 0.0, sigma: 500.0, stated: 0.0 }));
+    let measured =
+        (1..clocks).flat_map(|clock| ends.map(|window| Anchor { clock, window, value: 0.0, sigma: 500.0, bound: 0.0 }));
     let anchors: Vec<Anchor> = measured.collect();
     let alone = Problem { afresh: false, ..problem(&seen, &truth, &anchors) };
     assert!(alone.goes_around() && !alone.contradicts_anchors(&truth) && alone.contradicts_anchors(&start));

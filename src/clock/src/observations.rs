@@ -117,6 +117,20 @@ const LAIN: f64 = 30.0;
 pub(super) const FLOOR: f64 = 0.02;
 
 impl Observations {
+    /// In which of so many windows there are messages of each of so many clocks.
+    pub fn observed(&self, clocks: usize, windows: usize) -> Vec<Vec<bool>> {
+        let mut observed = vec![vec![false; windows]; clocks];
+        for seen in &self.one_way {
+            for clock in [seen.a, seen.b] {
+                let row = observed.get_mut(clock as usize);
+                if let Some(window) = row.and_then(|row| row.get_mut(seen.window as usize)) {
+                    *window = true;
+                }
+            }
+        }
+        observed
+    }
+
     /// Half the shortest round trip of a pair that is quicker than three in four, in ticks: what clocks are known to; none without round trips.
     pub fn quick_half_trip(&self) -> Option<f64> {
         let mut trips: Vec<f64> = self.shortest_trips.values().copied().collect();

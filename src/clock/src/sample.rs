@@ -166,7 +166,7 @@ mod tests {
         let sample = ClockSample::of(&observations, &fixed(clocks, 10)).unwrap();
         let first = sample.clocks[0];
         let anchors = [clocks as u32 - 1, first + 2]
-            .map(|clock| Anchor { clock, window: 1, value: 7.0, sigma: 1.0, stated: 0.0 })
+            .map(|clock| Anchor { clock, window: 1, value: 7.0, sigma: 1.0, bound: 0.0 })
             .to_vec();
         let now: Offsets = (0..clocks).map(|clock| vec![clock as f64; 2]).collect();
         let view = TrialData { grid: Grid::new(0, 99, 2), observations, now, otherwise: None, anchors };

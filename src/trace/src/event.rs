@@ -335,3 +335,10 @@ pub struct ClockOffset {
     /// Standard deviation of the measurement, in ticks, as recorded.
     pub standard_deviation: f64,
 }
+
+impl ClockOffset {
+    /// By how much it is wrong at most, as recorded with it, in ticks: a bound of b to either side has a standard deviation of b / √3. 0 if nothing was recorded.
+    pub fn bound(&self) -> f64 {
+        3f64.sqrt() * self.standard_deviation
+    }
+}

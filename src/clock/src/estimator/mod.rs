@@ -2,39 +2,43 @@
 
 mod bridges;
 mod collectives;
+mod conclusion;
+mod finest;
 mod jumps;
+mod knots;
 mod recorded;
 mod report;
 mod seen_by;
+mod start;
 mod straight;
+mod trials;
 mod waits;
 
-use crate::bounds::DirectedBounds;
 use crate::clock_map::ClockMap;
 use crate::estimate::ShortestMessages;
-use crate::evidence::{Gain, Score};
+use crate::evidence::Gain;
 use crate::fit::{AtOffsets, ClockFit, Unmeasured};
-use crate::graph::{components, strongest_cycles, strongest_tree};
+use crate::graph::components;
 use crate::grid::Grid;
-use crate::hull::{Limit, hulls};
 use crate::inspection::ClockInterval;
 use crate::latencies::{Latencies, Reading};
 use crate::network::{LAST_ROUNDS, Problem, ROUNDS};
-use crate::observations::{Observations, Offsets, OneWay};
-use crate::quickest::half_trip;
-use crate::reference::{PairLine, Reference, compose, synthesise};
-use crate::regression::regression;
-use crate::selection::{Choice, Jury, Selection, select, trial};
-use crate::steps::{CorrectionStep, JumpLimits, compose as compose_steps};
+use crate::observations::{Observations, Offsets};
+use crate::reference::{PairLine, Reference};
+use crate::selection::Choice;
+use crate::steps::{CorrectionStep, JumpLimits};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 use crate::{Knots, LinearClock, MeasurementLimits, Method};
 use clc_trace::workers::Workers;
 use clc_trace::{ClockOffset, Result, Ticks};
 pub(super) use collectives::CollectiveTies;
+pub use finest::observed_windows;
 use jumps::Doubtful;
+pub use knots::refinement;
 use seen_by::{SeenBy, whole};
 use serde::{Deserialize, Serialize};
+use start::{are_apart, begin, moved};
 
 /// What comes after a level.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,40 +63,13 @@ const COARSE: usize = 64;
 const LEAP: usize = 32;
 /// Windows of the first observation at least, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
 const FIRST: usize = 512;
-/// Most windows, and most unknowns (clocks times windows).
-const MOST_WINDOWS: usize = 8192;
-/// Most windows from which straight lines are made.
-const MOST_SEGMENTED: usize = 1024;
-const MOST_UNKNOWNS: usize = 1 << 16;
 /// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
 const MOST_LOOKS: usize = 4;
 const SETTLED: f64 = 10.0;
-/// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that.
-const COARSER: [usize; 2] = [4, 16];
-const FEWEST: usize = 64;
-/// Cycles count instead of pairs that talk in both directions where they are so many times as strong: what is known around a ring adds up its errors.
-const AROUND: u64 = 16;
-/// Clocks that are apart by more than this part of the run are set once before windows are laid over it.
-const APART: f64 = 128.0;
-/// Messages per direction, pair and window that the typical pair should have.
-const PER_WINDOW: u64 = 2;
-/// Moments at which a collective operation ties the clocks together that a window should have. Each is one message to a clock, from another clock each time, so they have
-/// to be several. Of generated traces with nothing but collectives some are up to twice as exact with 4 as with 8, others the other way round; with 2, a recording of 4 processes
-/// with fences gets a seventh worse.
-const MOMENTS_PER_WINDOW: u64 = 4;
 /// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
 const SHARED_CLOCK: f64 = 0.5e-6;
-/// Largest drift that a clock is given, as a part of one.
-const STEEPEST: f64 = 0.2;
 /// What observations are trusted to (seconds) where no round trip tells.
 const UNKNOWN: f64 = 100e-9;
-/// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
-const CERTAIN: f64 = 0.875;
-
-/// Windows in which messages are to be observed with so many clocks: as many as there will be at most, of which coarser levels are made as well.
-pub fn observed_windows(clocks: usize) -> usize {
-    (MOST_UNKNOWNS / clocks.max(1)).clamp(FIRST, MOST_WINDOWS)
-}
 
 /// The state between levels.
 #[derive(Debug)]
@@ -288,22 +265,32 @@ impl Estimator {
         self.step(&table.through_on(grid, changed), grid, map)
     }
 
+    /// At the first look: whether there is nothing to estimate, or clocks do not hold for whole nodes; else how many windows there will be.
+    fn first_look(&mut self, table: &BoundTable, clocks: usize) -> Option<Decision> {
+        if self.grid.is_some() {
+            return None;
+        }
+        let early = -SHARED_CLOCK * self.resolution as f64;
+        let split: Vec<u32> =
+            table.shared.iter().filter(|(_, least)| (**least as f64) < early).map(|(clock, _)| *clock).collect();
+        if !split.is_empty() {
+            return Some(Decision::Split(split));
+        }
+        // Rounding can take a tick from it.
+        self.shortest.same_node = Ticks((table.shared.values().copied().min().unwrap_or(0) - 1).max(0));
+        if table.pairs.is_empty() {
+            let reason = "there are no messages between nodes to estimate clocks from";
+            return Some(Decision::Nothing(reason.into()));
+        }
+        self.set_finest(table, clocks);
+        None
+    }
+
     /// One level.
     fn step(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
         let clocks = map.bases.len();
-        if self.grid.is_none() {
-            let early = -SHARED_CLOCK * self.resolution as f64;
-            let split: Vec<u32> =
-                table.shared.iter().filter(|(_, least)| (**least as f64) < early).map(|(clock, _)| *clock).collect();
-            if !split.is_empty() {
-                return Decision::Split(split);
-            }
-            // Rounding can take a tick from it.
-            self.shortest.same_node = Ticks((table.shared.values().copied().min().unwrap_or(0) - 1).max(0));
-            if table.pairs.is_empty() {
-                return Decision::Nothing("there are no messages between nodes to estimate clocks from".into());
-            }
-            self.set_finest(table, clocks);
+        if let Some(decision) = self.first_look(table, clocks) {
+            return decision;
         }
         let now = self.interpolated(&grid, clocks);
         let prepared = self.prepared(table, &grid, &now, map);
@@ -426,63 +413,7 @@ impl Estimator {
             }
         }
         if done {
-            let recorded = self.recorded(&grid);
-            if let Some(choice) = self.choice {
-                let (observations, now, anchors) = (seen.clone(), solved.clone(), anchors.clone());
-                let view = TrialData { grid, observations, now, otherwise: None, anchors };
-                let jury = Jury::of_all(&view);
-                let (mut estimated, measured) =
-                    (trial(&view, &problem, choice, self.workers), jury.judge(&recorded, self.workers));
-                let own = jury.judge(&solved, self.workers);
-                let rivals = self.straight(table, &seen, &grid, clocks).into_iter();
-                let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets, self.workers), rival));
-                let as_good = |score: &Score| score.gain(&estimated).is_no_loss() && score.gain(&own).is_no_loss();
-                let takes_its_place = |score: &Score, rival: &straight::StraightClocks| {
-                    let rows = &rival.composition.offsets;
-                    let near = straight::are_near(rows, &solved, seen.precision);
-                    let possible = || {
-                        let at_offsets = if view.anchors.is_empty() {
-                            near
-                        } else {
-                            straight::hold(rows, &view.anchors, seen.precision)
-                        };
-                        let differs = straight::differ(rows, &solved, &seen);
-                        at_offsets && differs && rival.method == Method::Hull && straight::are_possible(rows, &seen)
-                    };
-                    as_good(score) && (near || unmeasured(map))
-                        || score.gain(&estimated).is_feigned_loss() && possible()
-                };
-                if let Some((score, rival)) = rivals.find(|(score, rival)| takes_its_place(score, rival)) {
-                    (solved, estimated) = (rival.composition.offsets, score);
-                    (self.lines, self.towards) = (rival.lines, rival.composition.towards);
-                    self.straight = Some(rival.method);
-                }
-                self.gain = Some(estimated.gain(&measured));
-                self.unmeasured = self.without_offsets(map, &grid, &solved).map(|(rows, anywhere)| {
-                    let score = jury.judge(&rows, self.workers);
-                    let contradiction = recorded::largest_difference(&map.offsets);
-                    let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
-                    Unmeasured { gain, estimated, anywhere, contradiction }
-                });
-            }
-            if self.model == Method::Network {
-                if self.straight.is_none() {
-                    bridges::extrapolate(&mut solved, &seen, &fixed, &grid);
-                }
-                self.by_messages = Some(recorded::at_offsets(&solved, &[], &anchors, self.precision));
-                bridges::bridge(&mut solved, &seen, &anchors, &grid);
-            }
-            let solved = problem.flat(&solved);
-            let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading, problem.around, self.workers);
-            self.misfits = misfits(&problem, &solved, &problem.flat(&recorded));
-            self.latencies = latencies;
-            // With these clocks no message may have been quicker, or the latency would make violations of its own.
-            let plain = prepared.as_ref().map(|_| self.plain(measured, &grid, &now));
-            let plain = plain.as_ref().unwrap_or(&seen);
-            let travel = plain.one_way.iter().map(|seen| seen.travel(&solved, grid.count));
-            let shortest = travel.fold(plain.shortest, f64::min).max(0.0);
-            self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
-            self.certain = half_trip(measured).map_or(0, |half| (CERTAIN * half).floor() as i64);
+            solved = self.conclude(&problem, solved, (measured, prepared.as_ref()), &grid, &now, map);
         }
         (self.offsets, self.observations) = (solved, seen);
         let grid = match (jumping, coarser) {
@@ -525,71 +456,6 @@ impl Estimator {
         }
     }
 
-    /// How many windows there are to be, by what was observed.
-    fn set_finest(&mut self, table: &BoundTable, clocks: usize) {
-        let (count, most) = finest(table, clocks, self.model, self.collectives.moments);
-        self.finest = count.min(most);
-        self.spare = (count / self.finest).max(1);
-        self.supported = self.finest;
-    }
-
-    /// The model that predicts messages best; at the first of the finest looks with longer windows only, which are surer from where nothing is known.
-    fn choose(
-        &self,
-        table: &BoundTable,
-        grid: &Grid,
-        like: &Problem<'_>,
-        fresh: Option<&Offsets>,
-        map: &ClockMap,
-    ) -> Selection {
-        // Windows that are longer than messages need are that many times as long already.
-        let longer = COARSER.iter().map(|factor| factor / self.spare);
-        let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
-        if self.at_finest > 1 || factors.is_empty() {
-            factors.insert(0, 1);
-        }
-        let views: Vec<TrialData> = factors
-            .into_iter()
-            .map(|factor| match factor {
-                1 => TrialData { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
-                _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
-            })
-            .collect();
-        let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
-        select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
-    }
-
-    /// Messages in windows of about this `width` instead of those of `grid`; `fresh` are other clocks to begin with, on `grid`.
-    fn coarser(
-        &self,
-        table: &BoundTable,
-        grid: &Grid,
-        width: i64,
-        fresh: Option<&Offsets>,
-        map: &ClockMap,
-    ) -> TrialData {
-        let count = (grid.width as f64 * grid.count as f64 / width as f64).ceil().max(1.0) as usize;
-        let (table, coarse) = table.through(count, |_, time| time);
-        let mut view = self.view(&table, coarse, map);
-        let centres = || (0..coarse.count).map(|window| coarse.centre(window));
-        let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
-        view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
-        view
-    }
-
-    /// Messages in some windows, and the clocks so far.
-    fn view(&self, table: &BoundTable, grid: Grid, map: &ClockMap) -> TrialData {
-        let now = self.interpolated(&grid, map.bases.len());
-        let prepared = self.prepared(table, &grid, &now, map);
-        let table = prepared.as_ref().unwrap_or(table);
-        let [unknown, delay] = [UNKNOWN, self.limits.delay].map(|seconds| seconds * self.resolution as f64);
-        let mut observations = Observations::new(table, &grid, &now, unknown, delay);
-        observations.precision = self.precision;
-        let anchors = self.anchors(map, &grid, observations.floor);
-        observations.levels = self.levels(&anchors);
-        TrialData { grid, observations, now, otherwise: None, anchors }
-    }
-
     /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.
     pub fn latency(&self) -> ShortestMessages {
         ShortestMessages { other_node: Ticks(self.certain), ..self.shortest }
@@ -609,19 +475,6 @@ impl Estimator {
         self.grid.as_ref().map_or(0.0, |grid| grid.at(row, time))
     }
 
-    /// What a message says at the moment of its receive.
-    fn limit(&self, table: &BoundTable, seen: &OneWay, grid: &Grid) -> Option<Limit> {
-        let bound = table.pairs.get(&(seen.a, seen.b))?.get(seen.window)?;
-        let now = |clock: u32| self.offsets.get(clock as usize).map_or(0.0, |row| self.correction(row, bound.at));
-        Some(Limit {
-            a: seen.a,
-            b: seen.b,
-            window: seen.window,
-            at: (bound.at - grid.centre(0)) as f64 / grid.width as f64,
-            least: now(seen.b) - now(seen.a) - bound.distance as f64,
-        })
-    }
-
     /// Clocks that stay as recorded: the reference; and of other clocks that no messages hold from both sides against it, one per
     /// group that hold each other, if it has recorded offsets.
     fn fixed(&self, seen: &Observations, map: &ClockMap) -> Vec<bool> {
@@ -637,142 +490,6 @@ impl Estimator {
         }
         fixed
     }
-
-    /// Straight lines per pair and segment, composed to corrections of all clocks. None if there are too few messages for any.
-    fn lines(&mut self, table: &BoundTable, seen: &Observations, grid: &Grid, clocks: usize) -> Option<Offsets> {
-        let segment = ((self.limits.segment * self.resolution as f64 / grid.width as f64) as u32).max(2);
-        let lines = match self.model {
-            Method::Hull => {
-                let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
-                hulls(limits, segment, STEEPEST * grid.width as f64)
-            }
-            _ => regression(seen, segment, self.limits.confidence),
-        };
-        if lines.is_empty() {
-            return None;
-        }
-        let root = self.reference_given.then_some(self.reference as u32);
-        let composition = compose(&lines, clocks, grid.count, segment as usize, root);
-        self.reference = composition.roots.first().map_or(0, |root| *root as usize);
-        (self.lines, self.towards) = (lines, composition.towards);
-        Some(composition.offsets)
-    }
-
-    /// Makes global time from all clocks, or the one that is wanted.
-    fn synthesise(&mut self, map: &ClockMap, grid: &Grid) {
-        if self.wanted == Reference::Auto && !unmeasured(map) {
-            return;
-        }
-        let mut elapsed: Offsets = Vec::with_capacity(self.offsets.len());
-        for ((row, constant), base) in self.offsets.iter().zip(&self.constants).zip(&map.bases) {
-            let readings: Vec<i64> = (0..row.len()).map(|window| shows(grid, row, *constant, base, window)).collect();
-            let first = readings.first().copied().unwrap_or(0);
-            elapsed.push(readings.iter().map(|reading| reading.saturating_sub(first) as f64).collect());
-        }
-        let together = match self.wanted {
-            // Recorded offsets may refer to another clock.
-            Reference::Process(_) => elapsed.swap_remove(self.reference),
-            _ => synthesise(&elapsed, self.wanted),
-        };
-        self.synthesis =
-            together.iter().enumerate().map(|(w, time)| time - (grid.centre(w) - grid.centre(0)) as f64).collect();
-    }
-
-    /// Makes corrections follow no faster than clocks can drift.
-    fn limit_drift(&mut self, grid: &Grid) {
-        let step = STEEPEST * grid.width as f64;
-        for row in &mut self.offsets {
-            let mut before: Option<f64> = None;
-            for offset in row {
-                if let Some(before) = before {
-                    *offset = offset.clamp(before - step, before + step);
-                }
-                before = Some(*offset);
-            }
-        }
-    }
-
-    /// The refinements from the times of the recorded clocks: at global time g, a clock that is corrected by x shows g - x.
-    fn knots(&self, grid: &Grid) -> Vec<Knots> {
-        let common = |window: usize| self.synthesis.get(window).map_or(0, |more| more.round() as i64);
-        let clocks = self.offsets.iter().zip(&self.constants).zip(&self.steps);
-        clocks
-            .map(|((row, constant), steps)| {
-                // Clocks that messages contradict by centuries are refused when a function is made of this.
-                let offsets = row.iter().map(|offset| (whole(*offset)).saturating_add(*constant)).enumerate();
-                let knot = |window: usize, offset: i64| {
-                    (grid.centre(window).saturating_sub(offset), offset.saturating_add(common(window)))
-                };
-                compose_steps(steps, &offsets.map(|(window, offset)| knot(window, offset)).collect())
-            })
-            .collect()
-    }
-}
-
-/// What a clock shows at the centre of a window, if it is corrected by `constant` and by `row` in each window.
-fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock, window: usize) -> i64 {
-    let offset = row.get(window).map_or(0, |offset| whole(*offset));
-    let time = grid.centre(window).saturating_sub(constant).saturating_sub(offset);
-    // The recorded clock backwards: its drift is small, so that a few steps are exact.
-    let mut local = time;
-    for _ in 0..4 {
-        local = local.saturating_sub(base.map(Ticks(local)).0.saturating_sub(time));
-    }
-    local
-}
-
-/// The function through knots.
-///
-/// # Errors
-/// Time would run backwards, or leave its range.
-pub fn refinement(knots: &Knots) -> Result<LinearClock> {
-    let points: Vec<(Ticks, Ticks)> = knots.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
-    LinearClock::through(&points)
-}
-
-/// Whether clocks that are corrected by so much are so far apart, compared with the run, that what happened together lies in different windows, or in a few of many.
-fn are_apart(corrections: impl Iterator<Item = f64>, grid: &Grid) -> bool {
-    let ends = corrections.fold((f64::MAX, f64::MIN), |(least, most), at| (least.min(at), most.max(at)));
-    ends.1 - ends.0 > grid.width as f64 * grid.count as f64 / APART
-}
-
-/// Solves from `now`, and on coarse levels also afresh: what agrees better with the messages. Clocks that are far apart in a run (its windows: `unknown`) for which
-/// nobody has measured them are not asked: over the whole run they drift by so much that messages seem to arrive before they were sent, whatever the clocks.
-fn begin(problem: &mut Problem<'_>, now: &Offsets, unknown: Option<&Grid>) -> Offsets {
-    let afresh = problem.afresh.then(|| problem.solve(now));
-    problem.afresh = false;
-    if let (Some(afresh), Some(grid)) = (&afresh, unknown)
-        && are_apart(afresh.iter().filter_map(|row| row.first().copied()), grid)
-    {
-        return afresh.clone();
-    }
-    let continued = problem.solve(now);
-    match afresh {
-        Some(afresh) => match misfits(problem, &problem.flat(&afresh), &problem.flat(&continued)) {
-            Some((new, old)) if new >= old => continued,
-            _ => afresh,
-        },
-        None => continued,
-    }
-}
-
-/// The misfit of two sets of clocks, each with the latencies that it shows, measured by the same spread.
-fn misfits(problem: &Problem<'_>, one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
-    let mut latencies = [one, other].map(|offsets| {
-        Latencies::new(problem.observations, offsets, problem.windows, Reading::Mode, problem.around, problem.workers)
-    });
-    let spread = latencies.iter().map(|latencies| latencies.spread).fold(f64::INFINITY, f64::min);
-    latencies.iter_mut().for_each(|latencies| latencies.spread = spread);
-    let [first, second] = &latencies;
-    let misfit = |latencies: &Latencies, x: &[f64]| latencies.misfit(problem.observations, x, problem.windows);
-    misfit(first, one).zip(misfit(second, other))
-}
-
-/// By how much corrections have changed, root mean square.
-fn moved(one: &Offsets, other: &Offsets) -> f64 {
-    let both = one.iter().flatten().zip(other.iter().flatten());
-    let count = one.iter().map(Vec::len).sum::<usize>().max(1);
-    (both.map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / count as f64).sqrt()
 }
 
 /// How many groups of clocks there are that no messages connect.
@@ -780,38 +497,6 @@ fn groups(seen: &Observations, clocks: usize) -> usize {
     let both = seen.one_way.iter().flat_map(|seen| [(seen.a, seen.b), (seen.b, seen.a)]);
     let group = components(clocks, both);
     group.iter().enumerate().filter(|(clock, group)| clock == *group).count()
-}
-
-/// How many windows the messages support, and how many there may be: what the typical edge of the tree does that connects the clocks best, or of the cycles that do;
-/// or the `moments` at which collective operations connect all of them.
-fn finest(table: &BoundTable, clocks: usize, model: Method, moments: u64) -> (usize, usize) {
-    let waits = table.waits.by_pair();
-    let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
-        let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
-        // Of traffic that goes one way the messages count that were waited for.
-        let weight = match waits.get(&(a.min(b), a.max(b))).copied().unwrap_or(0) {
-            waits if waits < FEWEST as u64 => bounds.messages.min(back),
-            waits => waits,
-        };
-        (a < b || !table.pairs.contains_key(&(b, a))).then_some((weight, a, b))
-    };
-    let edges: Vec<(u64, u32, u32)> = table.pairs.iter().filter_map(both).collect();
-    let (mut counts, most) = match model {
-        Method::Network => (strongest_tree(clocks, edges), MOST_WINDOWS),
-        // Straight lines belong to pairs.
-        _ => (edges.into_iter().map(|edge| edge.0).collect(), MOST_SEGMENTED),
-    };
-    counts.sort_unstable();
-    let mut typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
-    if model == Method::Network {
-        let directed = table.pairs.iter().map(|(&(a, b), bounds)| (bounds.messages, a, b)).collect::<Vec<_>>();
-        let around = strongest_cycles(clocks, &directed);
-        if around > AROUND * typical {
-            typical = around;
-        }
-        typical = typical.max(moments * PER_WINDOW / MOMENTS_PER_WINDOW);
-    }
-    (((typical / PER_WINDOW) as usize).max(1), most.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
 }
 
 /// Whether no recorded offset says what global time is.

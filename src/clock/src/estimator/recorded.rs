@@ -1,6 +1,7 @@
 //! What recorded offsets say, and by how much an estimate contradicts them.
 
-use super::{Estimator, shows};
+use super::Estimator;
+use super::knots::shows;
 use crate::RANGE;
 use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
@@ -74,15 +75,11 @@ impl EstimateBasis {
 }
 
 /// In which windows each clock was observed, and how its drift changes, if these are the corrections.
-pub(super) fn bases(rows: &Offsets, seen: &Observations) -> Vec<EstimateBasis> {
-    let mut known = vec![EstimateBasis::default(); rows.len()];
-    for seen in &seen.one_way {
-        for clock in [seen.a, seen.b] {
-            let Some(known) = known.get_mut(clock as usize) else { continue };
-            let window = seen.window as usize;
-            known.span = Some(known.span.map_or((window, window), |(a, b)| (a.min(window), b.max(window))));
-        }
-    }
+fn bases(rows: &Offsets, seen: &Observations) -> Vec<EstimateBasis> {
+    let observed = seen.observed(rows.len(), rows.first().map_or(0, Vec::len));
+    let ends = |seen: &Vec<bool>| seen.iter().position(|seen| *seen).zip(seen.iter().rposition(|seen| *seen));
+    let basis = |seen: &Vec<bool>| EstimateBasis { span: ends(seen), ..EstimateBasis::default() };
+    let mut known: Vec<EstimateBasis> = observed.iter().map(basis).collect();
     for (known, row) in known.iter_mut().zip(rows) {
         let Some(row) = known.span.and_then(|(first, last)| row.get(first..=last)) else { continue };
         let changes: Vec<f64> = row.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -99,7 +96,7 @@ pub(super) fn at_offsets(rows: &Offsets, known: &[EstimateBasis], anchors: &[Anc
         let (clock, window) = (anchor.clock as usize, anchor.window as usize);
         let there = (rows.get(clock)?.get(window)? - anchor.value).abs();
         let off = (there - known.get(clock).map_or(0.0, |known| known.doubt(window))).max(0.0);
-        Some((off, (anchor.stated > 0.0).then_some(off - anchor.bound() - precision)))
+        Some((off, (anchor.bound > 0.0).then_some(off - anchor.bound - precision)))
     };
     let off: Vec<(f64, Option<f64>)> = anchors.iter().filter_map(off).collect();
     let mut there: Vec<f64> = off.iter().map(|off| off.0).collect();
@@ -125,7 +122,7 @@ impl Estimator {
                     window: grid.window(time) as u32,
                     value: -(constant as f64) - self.step_at(clock, time),
                     sigma: (ANCHOR * floor).max(offset.standard_deviation),
-                    stated: offset.standard_deviation,
+                    bound: offset.bound(),
                 });
             }
         }
@@ -226,7 +223,7 @@ impl Estimator {
         let anywhere = measured.fold(0.0, f64::max);
         let offsets = at_offsets(&self.offsets, &known, anchors, self.precision);
         let half_trip = self.observations.quick_half_trip();
-        let mut bounds: Vec<f64> = anchors.iter().map(Anchor::bound).filter(|bound| *bound > 0.0).collect();
+        let mut bounds: Vec<f64> = anchors.iter().map(|anchor| anchor.bound).filter(|bound| *bound > 0.0).collect();
         bounds.sort_by(f64::total_cmp);
         let bound = bounds.get(bounds.len() / 2).copied().unwrap_or(f64::INFINITY);
         let long = LONG * self.resolution as f64;
@@ -240,7 +237,7 @@ impl Estimator {
             anywhere,
             moved_apart: self.moved_apart(&recorded),
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
-            stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.stated > 0.0),
+            stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.bound > 0.0),
             half_trip: half_trip.unwrap_or(0.0),
             offset_error: half_trip.unwrap_or(0.0).min(long).min(bound),
             round_trips: half_trip.is_some(),

@@ -1,6 +1,7 @@
 //! What is reported of estimated clocks.
 
-use super::{Estimator, shows};
+use super::Estimator;
+use super::knots::shows;
 use crate::Method;
 use crate::clock_map::ClockMap;
 use crate::estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock};

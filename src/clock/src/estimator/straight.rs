@@ -1,13 +1,14 @@
-//! Clocks that do not bend: straight lines over the whole run, as rivals of the estimate.
+//! Clocks that do not bend: straight lines per pair and segment, if they are asked for, and over the whole run, as rivals of the estimate.
 //!
 //! Where clocks drift evenly, nothing is known better than a line through all that was seen, and an estimate that may bend follows whatever messages were late together. Whether
 //! clocks drift evenly the messages tell ([`super::Estimator`] judges both by the same ones).
 
-use super::{Estimator, STEEPEST};
+use super::Estimator;
+use super::knots::STEEPEST;
 use crate::Method;
 use crate::anchor::Anchor;
 use crate::grid::Grid;
-use crate::hull::hulls;
+use crate::hull::{Limit, hulls};
 use crate::observations::{Observations, Offsets, OneWay};
 use crate::reference::{Composition, PairLine, compose};
 use crate::regression::regression;
@@ -35,7 +36,7 @@ pub(super) fn hold(offsets: &Offsets, anchors: &[Anchor], precision: f64) -> boo
         let own = offsets.get(anchor.clock as usize).and_then(|row| row.get(anchor.window as usize));
         own.map_or(f64::INFINITY, |own| (own - anchor.value).abs())
     };
-    anchors.iter().all(|anchor| off(anchor) <= (HELD * precision).max(anchor.bound()))
+    anchors.iter().all(|anchor| off(anchor) <= (HELD * precision).max(anchor.bound))
 }
 
 /// How many times the precision of observations a message may arrive before it was sent, and of how many observations that may be so: where clocks bend by more than messages
@@ -100,6 +101,45 @@ impl Estimator {
         composed.filter(|straight| straight.composition.roots.len() == 1).collect()
     }
 
+    /// What a message says at the moment of its receive.
+    pub(super) fn limit(&self, table: &BoundTable, seen: &OneWay, grid: &Grid) -> Option<Limit> {
+        let bound = table.pairs.get(&(seen.a, seen.b))?.get(seen.window)?;
+        let now = |clock: u32| self.offsets.get(clock as usize).map_or(0.0, |row| self.correction(row, bound.at));
+        Some(Limit {
+            a: seen.a,
+            b: seen.b,
+            window: seen.window,
+            at: (bound.at - grid.centre(0)) as f64 / grid.width as f64,
+            least: now(seen.b) - now(seen.a) - bound.distance as f64,
+        })
+    }
+
+    /// Straight lines per pair and segment, composed to corrections of all clocks. None if there are too few messages for any.
+    pub(super) fn lines(
+        &mut self,
+        table: &BoundTable,
+        seen: &Observations,
+        grid: &Grid,
+        clocks: usize,
+    ) -> Option<Offsets> {
+        let segment = ((self.limits.segment * self.resolution as f64 / grid.width as f64) as u32).max(2);
+        let lines = match self.model {
+            Method::Hull => {
+                let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
+                hulls(limits, segment, STEEPEST * grid.width as f64)
+            }
+            _ => regression(seen, segment, self.limits.confidence),
+        };
+        if lines.is_empty() {
+            return None;
+        }
+        let root = self.reference_given.then_some(self.reference as u32);
+        let composition = compose(&lines, clocks, grid.count, segment as usize, root);
+        self.reference = composition.roots.first().map_or(0, |root| *root as usize);
+        (self.lines, self.towards) = (lines, composition.towards);
+        Some(composition.offsets)
+    }
+
     /// What the lines between pairs were made by, if there are any.
     pub(super) fn method_of_lines(&self) -> Method {
         self.straight.unwrap_or(self.model)
@@ -131,7 +171,8 @@ mod tests {
     #[test]
     fn offsets_are_held_to_half_a_half_round_trip_or_to_what_was_recorded_with_them() {
         let held = |miss: f64, stated: f64| {
-            let anchor = Anchor { clock: 1, window: 0, value: 7.0 - miss, sigma: stated.max(1.0), stated };
+            let anchor =
+                Anchor { clock: 1, window: 0, value: 7.0 - miss, sigma: stated.max(1.0), bound: 3f64.sqrt() * stated };
             hold(&vec![vec![0.0], vec![7.0]], &[anchor], 10.0)
         };
         assert!(held(249.0, 0.0) && !held(251.0, 0.0));

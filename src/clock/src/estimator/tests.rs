@@ -91,7 +91,7 @@ fn clocks_that_nothing_can_reconcile_do_not_overflow() {
 fn recorded_offsets_are_contradicted_where_they_were_measured_and_less_so_elsewhere() {
     let mut estimator =
         Estimator::new(&clocks(2), 1_000_000_000, Method::Auto, Reference::Auto, MeasurementLimits::default());
-    let anchors = [0, 4].map(|window| crate::anchor::Anchor { clock: 1, window, value: 7.0, sigma: 1.0, stated: 0.0 });
+    let anchors = [0, 4].map(|window| crate::anchor::Anchor { clock: 1, window, value: 7.0, sigma: 1.0, bound: 0.0 });
     let grid = Grid { first: 0, width: 100, count: 5 };
     estimator.constants = vec![0, -7];
     estimator.offsets = vec![vec![0.0; 5], vec![7.0, 27.0, 97.0, 27.0, 7.0]];

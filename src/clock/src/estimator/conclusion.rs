@@ -1,0 +1,110 @@
+//! What the settled clocks are in the end, and how they compare with the recorded ones and with straight lines.
+
+use super::start::misfits;
+use super::straight::{self, StraightClocks};
+use super::{Estimator, bridges, recorded, unmeasured};
+use crate::Method;
+use crate::clock_map::ClockMap;
+use crate::evidence::Score;
+use crate::fit::Unmeasured;
+use crate::grid::Grid;
+use crate::latencies::Latencies;
+use crate::network::Problem;
+use crate::observations::Offsets;
+use crate::quickest::half_trip;
+use crate::selection::{Choice, Jury, trial};
+use crate::view::TrialData;
+use crate::windows::BoundTable;
+use clc_trace::Ticks;
+
+/// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
+const CERTAIN: f64 = 0.875;
+
+impl Estimator {
+    /// The clocks that were `solved` from a `problem` with its windows on `grid`, or straight lines in their place, with what is known where nothing was observed. `tables`: the bounds as they were measured, and, if that
+    /// is not the same, with what was waited for; `now`: the clocks by which they were seen.
+    pub(super) fn conclude(
+        &mut self,
+        problem: &Problem<'_>,
+        solved: Offsets,
+        tables: (&BoundTable, Option<&BoundTable>),
+        grid: &Grid,
+        now: &Offsets,
+        map: &ClockMap,
+    ) -> Offsets {
+        let (measured, prepared) = tables;
+        let seen = problem.observations;
+        let recorded = self.recorded(grid);
+        let mut solved = solved;
+        if let Some(choice) = self.choice {
+            let (observations, anchors) = (seen.clone(), problem.anchors.to_vec());
+            let view = TrialData { grid: *grid, observations, now: solved, otherwise: None, anchors };
+            solved = self.compare(problem, choice, view, &recorded, prepared.unwrap_or(measured), map);
+        }
+        if self.model == Method::Network {
+            let observed = seen.observed(problem.clocks, problem.windows);
+            if self.straight.is_none() {
+                bridges::extrapolate(&mut solved, &observed, problem.fixed);
+            }
+            self.by_messages = Some(recorded::at_offsets(&solved, &[], problem.anchors, self.precision));
+            bridges::bridge(&mut solved, &observed, problem.anchors, grid);
+        }
+        let flat = problem.flat(&solved);
+        self.latencies = Latencies::new(seen, &flat, grid.count, problem.reading, problem.around, self.workers);
+        self.misfits = misfits(problem, &flat, &problem.flat(&recorded));
+        // With these clocks no message may have been quicker, or the latency would make violations of its own.
+        let plain = prepared.map(|_| self.plain(measured, grid, now));
+        let plain = plain.as_ref().unwrap_or(seen);
+        let travel = plain.one_way.iter().map(|seen| seen.travel(&flat, grid.count));
+        let shortest = travel.fold(plain.shortest, f64::min).max(0.0);
+        self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
+        self.certain = half_trip(measured).map_or(0, |half| (CERTAIN * half).floor() as i64);
+        solved
+    }
+
+    /// Judges the clocks of `view` beside the `recorded` ones, without offsets as well, and straight lines, by messages that they were not made from. Returns them, or the lines that take their place.
+    fn compare(
+        &mut self,
+        problem: &Problem<'_>,
+        choice: Choice,
+        view: TrialData,
+        recorded: &Offsets,
+        table: &BoundTable,
+        map: &ClockMap,
+    ) -> Offsets {
+        let (seen, solved) = (problem.observations, &view.now);
+        let jury = Jury::of_all(&view);
+        let (mut estimated, measured) =
+            (trial(&view, problem, choice, self.workers), jury.judge(recorded, self.workers));
+        let own = jury.judge(solved, self.workers);
+        let rivals = self.straight(table, seen, &view.grid, problem.clocks).into_iter();
+        let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets, self.workers), rival));
+        let as_good = |score: &Score| score.gain(&estimated).is_no_loss() && score.gain(&own).is_no_loss();
+        let takes_its_place = |score: &Score, rival: &StraightClocks| {
+            let rows = &rival.composition.offsets;
+            let near = straight::are_near(rows, solved, seen.precision);
+            let possible = || {
+                let at_offsets =
+                    if view.anchors.is_empty() { near } else { straight::hold(rows, &view.anchors, seen.precision) };
+                let differs = straight::differ(rows, solved, seen);
+                at_offsets && differs && rival.method == Method::Hull && straight::are_possible(rows, seen)
+            };
+            as_good(score) && (near || unmeasured(map)) || score.gain(&estimated).is_feigned_loss() && possible()
+        };
+        let mut taken = None;
+        if let Some((score, rival)) = rivals.find(|(score, rival)| takes_its_place(score, rival)) {
+            (taken, estimated) = (Some(rival.composition.offsets), score);
+            (self.lines, self.towards) = (rival.lines, rival.composition.towards);
+            self.straight = Some(rival.method);
+        }
+        self.gain = Some(estimated.gain(&measured));
+        let result = taken.as_ref().unwrap_or(solved);
+        self.unmeasured = self.without_offsets(map, &view.grid, result).map(|(rows, anywhere)| {
+            let score = jury.judge(&rows, self.workers);
+            let contradiction = recorded::largest_difference(&map.offsets);
+            let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
+            Unmeasured { gain, estimated, anywhere, contradiction }
+        });
+        taken.unwrap_or(view.now)
+    }
+}

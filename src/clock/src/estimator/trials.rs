@@ -1,0 +1,74 @@
+//! Messages in windows of several lengths, by which a model is chosen.
+
+use super::{Estimator, UNKNOWN};
+use crate::clock_map::ClockMap;
+use crate::grid::Grid;
+use crate::latencies::Reading;
+use crate::network::Problem;
+use crate::observations::{Observations, Offsets};
+use crate::selection::{Choice, Selection, select};
+use crate::view::TrialData;
+use crate::windows::BoundTable;
+
+/// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that.
+const COARSER: [usize; 2] = [4, 16];
+const FEWEST: usize = 64;
+
+impl Estimator {
+    /// The model that predicts messages best; at the first of the finest looks with longer windows only, which are surer from where nothing is known.
+    pub(super) fn choose(
+        &self,
+        table: &BoundTable,
+        grid: &Grid,
+        like: &Problem<'_>,
+        fresh: Option<&Offsets>,
+        map: &ClockMap,
+    ) -> Selection {
+        // Windows that are longer than messages need are that many times as long already.
+        let longer = COARSER.iter().map(|factor| factor / self.spare);
+        let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
+        if self.at_finest > 1 || factors.is_empty() {
+            factors.insert(0, 1);
+        }
+        let views: Vec<TrialData> = factors
+            .into_iter()
+            .map(|factor| match factor {
+                1 => TrialData { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
+                _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
+            })
+            .collect();
+        let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
+        select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
+    }
+
+    /// Messages in windows of about this `width` instead of those of `grid`; `fresh` are other clocks to begin with, on `grid`.
+    pub(super) fn coarser(
+        &self,
+        table: &BoundTable,
+        grid: &Grid,
+        width: i64,
+        fresh: Option<&Offsets>,
+        map: &ClockMap,
+    ) -> TrialData {
+        let count = (grid.width as f64 * grid.count as f64 / width as f64).ceil().max(1.0) as usize;
+        let (table, coarse) = table.through(count, |_, time| time);
+        let mut view = self.view(&table, coarse, map);
+        let centres = || (0..coarse.count).map(|window| coarse.centre(window));
+        let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
+        view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
+        view
+    }
+
+    /// Messages in some windows, and the clocks so far.
+    pub(super) fn view(&self, table: &BoundTable, grid: Grid, map: &ClockMap) -> TrialData {
+        let now = self.interpolated(&grid, map.bases.len());
+        let prepared = self.prepared(table, &grid, &now, map);
+        let table = prepared.as_ref().unwrap_or(table);
+        let [unknown, delay] = [UNKNOWN, self.limits.delay].map(|seconds| seconds * self.resolution as f64);
+        let mut observations = Observations::new(table, &grid, &now, unknown, delay);
+        observations.precision = self.precision;
+        let anchors = self.anchors(map, &grid, observations.floor);
+        observations.levels = self.levels(&anchors);
+        TrialData { grid, observations, now, otherwise: None, anchors }
+    }
+}
