@@ -55,9 +55,12 @@ static long compute(double *cells, double microseconds, int threads)
         }
         work(microseconds * (1 + omp_get_thread_num()) / omp_get_num_threads());
 #pragma omp barrier
+        // One of them excludes nobody from the other one.
 #pragma omp critical
+#pragma omp atomic
         locks++;
         omp_set_lock(&lock);
+#pragma omp atomic
         locks++;
         omp_unset_lock(&lock);
 #pragma omp single

@@ -48,6 +48,11 @@ impl Batch {
         self.exchanges.len()
     }
 
+    #[cfg(test)]
+    pub fn exchanges(&self) -> &[Exchange] {
+        &self.exchanges
+    }
+
     /// Adds one.
     pub fn push(&mut self, exchange: Exchange) {
         self.exchanges.push(exchange);

@@ -104,11 +104,12 @@ impl Line {
                 number != last
             });
             let came = clock::after();
-            answer.came.store(came, Ordering::Relaxed);
-            answer.number.store(number, Ordering::Release);
+            // What was said last stays: the other side may have been interrupted before it has read all of it.
             if !seen || number & END != 0 {
                 return;
             }
+            answer.came.store(came, Ordering::Relaxed);
+            answer.number.store(number, Ordering::Release);
             last = number;
         }
     }
@@ -190,4 +191,50 @@ impl Drop for Placed {
 pub fn core() -> usize {
     // SAFETY: no arguments.
     usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(directory: &Path) -> [Line; 2] {
+        let path = Line::path(directory, 0);
+        [Line::create(path.clone()).expect("the memory"), Line::open(path).expect("the same memory")]
+    }
+
+    #[test]
+    fn an_answer_stays_when_nothing_follows_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [asking, answering] = line(directory.path());
+        let Page { question: Padded(question), answer: Padded(answer) } = asking.page;
+        let answerer = std::thread::spawn(move || answering.answer());
+        question.store(1, Ordering::Release);
+        while answer.number.load(Ordering::Acquire) != 1 && !answerer.is_finished() {
+            std::thread::yield_now();
+        }
+        let came = answer.came.load(Ordering::Relaxed);
+        // The other side is interrupted, for longer than this one waits.
+        answerer.join().expect("the answers end");
+        let is_answered = answer.number.load(Ordering::Relaxed) == 1;
+        assert!(is_answered && answer.came.load(Ordering::Relaxed) == came);
+        question.store(2 | END, Ordering::Release);
+        asking.answer();
+        assert_eq!(answer.came.load(Ordering::Relaxed), came, "nobody asked");
+    }
+
+    #[test]
+    fn words_come_after_they_left_in_rows_that_follow_each_other() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [asking, answering] = line(directory.path());
+        let mut batch = Batch::default();
+        // On a busy machine either side may have waited too long.
+        for _ in 0..100 {
+            std::thread::scope(|scope| {
+                scope.spawn(|| answering.answer());
+                asking.ask(&mut batch);
+            });
+        }
+        let in_order = |one: &Exchange| one.asked <= one.came && one.left <= one.answered;
+        assert!(batch.total() > 0 && batch.exchanges().iter().all(in_order), "{batch:?}");
+    }
 }
