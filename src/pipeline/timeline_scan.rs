@@ -13,12 +13,10 @@ use clc_engine::matching::communicators::CommTable;
 use clc_engine::matching::extract::Extractor;
 use clc_engine::matching::extracted::Extract;
 use clc_engine::matching::split::TiedLocations;
-use clc_engine::matching::sync::EventCoordinates;
 use clc_engine::matching::threads::{Divided, ProcessThreadSteps, Steps};
 use clc_trace::workers::Advance;
-use clc_trace::{ClockOffset, Event, EventNumber, RegionId, Result, Ticks, Timeline, TimelineNumber};
+use clc_trace::{ClockOffset, Event, RegionId, Result, Ticks, Timeline, TimelineNumber};
 use controlled_logical_clock::forward::ForwardParameters;
-use std::collections::BTreeMap;
 
 /// What the scan of one timeline found.
 pub(super) struct TimelineScan {
@@ -164,15 +162,16 @@ pub(super) fn scan(
         loaded.push(LoadedLocation { index, clock, offsets, recorded: None, summary });
     }
     let mut divided = Divided::default();
-    let mut event_of: BTreeMap<(u32, EventNumber), u32> = BTreeMap::new();
+    // Visited events of steps.
+    let mut event_of: Vec<(usize, u32)> = Vec::new();
     if let Some(mut visits) = several {
         divided = threads.divide(&loaded, refined, options, &mut warnings);
         if divided.is_divided() {
             if refined.is_none() && options.presync.refines() {
                 put_right(&divided, options, &mut loaded, &mut visits, &mut threads.steps)?;
             }
-            let step = |at: EventCoordinates| Visit { at, what: VisitKind::Step, near: false };
-            visits.extend(threads.steps.places(&divided).into_iter().map(step));
+            let step = |(step, at)| Visit { at, what: VisitKind::Step(step), near: false };
+            visits.extend(threads.steps.places(&divided).map(step));
         }
         visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number, visit.what.order()));
         for Visit { at, what, near } in visits.drain(..) {
@@ -181,8 +180,8 @@ pub(super) fn scan(
             let visited = match what {
                 VisitKind::Event(event) => extractor.event(at, &event),
                 VisitKind::EnterReceive => extractor.enter_receive(at).map(|()| true),
-                VisitKind::Step => extractor.once(at).map(|event| {
-                    event_of.insert((at.location, at.number), event);
+                VisitKind::Step(step) => extractor.once(at).map(|event| {
+                    event_of.push((step, event));
                     true
                 }),
                 VisitKind::Neighbour => Ok(false),

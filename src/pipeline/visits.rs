@@ -24,8 +24,8 @@ pub(super) enum VisitKind {
     Event(Event),
     /// It enters the region in which the next blocking receive of the location is recorded. The same event may be visited as a neighbour, too.
     EnterReceive,
-    /// It is a step of a thread that is tied to others with other clocks. The same event may be visited for other reasons, too.
-    Step,
+    /// It is this step of a thread that is tied to others with other clocks. The same event may be visited for other reasons, too.
+    Step(usize),
     /// It is only close to one that is visited.
     Neighbour,
 }
@@ -36,7 +36,7 @@ impl VisitKind {
         match self {
             VisitKind::EnterReceive => 0,
             VisitKind::Event(_) => 1,
-            VisitKind::Step => 2,
+            VisitKind::Step(_) => 2,
             VisitKind::Neighbour => 3,
         }
     }

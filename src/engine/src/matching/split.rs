@@ -5,7 +5,7 @@
 //! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`TiedLocations`]).
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
-use crate::matching::channels::{InChannel, Lengths, OutChannel, Trust, checked_index};
+use crate::matching::channels::{InChannel, Lengths, OutChannel, checked_index};
 use crate::matching::collectives::Collectives;
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
@@ -291,14 +291,17 @@ fn threads(
 ) -> Result<()> {
     let here = transport.rank();
     for (of, moved) in moved {
-        let mut channels: BTreeMap<(Trust, LocalTimeline, LocalTimeline), Vec<(u32, u32)>> = BTreeMap::new();
-        for (kind, from, to) in std::mem::take(&mut extracts[*of].thread_orders) {
-            let ((source, from), (destination, to)) = (moved[from as usize], moved[to as usize]);
-            channels.entry((kind, source, destination)).or_default().push((from, to));
-        }
-        for ((trust, source, destination), mut pairs) in channels {
-            pairs.sort_unstable();
-            let (sends, receives) = pairs.into_iter().unzip();
+        let taken = std::mem::take(&mut extracts[*of].thread_orders).into_iter();
+        let mut orders: Vec<_> = taken
+            .map(|(kind, from, to)| {
+                let ((source, from), (destination, to)) = (moved[from as usize], moved[to as usize]);
+                ((kind, source, destination), (from, to))
+            })
+            .collect();
+        orders.sort_unstable();
+        for channel in orders.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some(&((trust, source, destination), _)) = channel.first() else { continue };
+            let (sends, receives) = channel.iter().map(|&(_, pair)| pair).unzip();
             let remote = checked_index(messages.incoming.len())?;
             messages.incoming.push(InChannel {
                 source: numbers.of(source),

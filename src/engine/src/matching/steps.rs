@@ -79,6 +79,11 @@ impl Steps {
         self.push(at, what);
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
+    }
+
     /// When a step was.
     #[inline]
     pub(super) fn time(&self, step: usize) -> i64 {

@@ -23,7 +23,7 @@ pub use crate::matching::steps::{ParallelRegion, Steps, ThreadConstructs};
 use crate::matching::sync::EventCoordinates;
 use crate::matching::teams;
 use crate::matching::through::first_contradiction;
-use clc_trace::{AttributeId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
+use clc_trace::{AttributeId, Event, LocationId, RegionId, ThreadEvent, ThreadLock};
 use std::collections::BTreeMap;
 
 /// Numbers those that have timelines of their own, from 1.
@@ -54,7 +54,7 @@ pub(crate) type ThreadOrder = (Trust, u32, u32);
 pub struct Divided {
     /// By location: 0 if it shares the timeline of the process, else the number of its own one.
     pub part_of: Vec<u32>,
-    /// Orders between timelines, as steps; in ascending order.
+    /// Orders between timelines, as steps; of those of one kind that one step has with a timeline, only the one that says all.
     orders: Vec<OrderedSteps>,
     /// What was found.
     pub counts: ThreadCounts,
@@ -172,12 +172,13 @@ impl<'a> ProcessThreadSteps<'a> {
                 }
             }
             for barrier in found.barriers.iter() {
-                let barrier = barrier.iter().copied().filter(|&(arrival, _)| shared(arrival));
-                let (arrivals, departures): (Vec<usize>, Vec<usize>) = barrier.unzip();
-                let latest = arrivals.iter().filter(|&&s| fixed(s)).map(|&s| time(s)).max();
-                let earliest = departures.iter().filter(|&&s| fixed(s)).map(|&s| time(s)).min();
-                let late = arrivals.into_iter().filter(|&s| earliest.is_some_and(|earliest| time(s) > earliest));
-                let early = departures.into_iter().filter(|&s| latest.is_some_and(|latest| time(s) < latest));
+                let arrivals = || barrier.iter().map(|&(arrival, _)| arrival).filter(|&arrival| shared(arrival));
+                let departures =
+                    || barrier.iter().filter(|&&(arrival, _)| shared(arrival)).map(|&(_, departure)| departure);
+                let latest = arrivals().filter(|&s| fixed(s)).map(time).max();
+                let earliest = departures().filter(|&s| fixed(s)).map(time).min();
+                let late = arrivals().filter(|&s| earliest.is_some_and(|earliest| time(s) > earliest));
+                let early = departures().filter(|&s| latest.is_some_and(|latest| time(s) < latest));
                 late.chain(early).map(location).filter(|&l| !stays(l)).for_each(|l| own[l] = true);
             }
         }
@@ -209,37 +210,45 @@ impl<'a> ProcessThreadSteps<'a> {
 
     /// Counts the pairs within timelines, and keeps those between timelines.
     fn count(&self, found: &StepOrders<'_>, divided: &mut Divided) {
-        let part = |divided: &Divided, step: usize| divided.part_of[self.steps.location(step) as usize];
+        let part_of = self.parts_of_steps(&divided.part_of);
+        let part = |step: usize| part_of[step];
         let place = |step: usize| {
             let at = self.steps.at(step);
             (at.time, at.location, at.number)
         };
+        let mut orders: Vec<OrderedSteps> = Vec::new();
         for pair in &found.pairs {
-            let (from, to) = (part(divided, pair.from), part(divided, pair.to));
-            if from != to {
-                divided.orders.push(*pair);
+            if part(pair.from) != part(pair.to) {
+                orders.push(*pair);
             } else if self.steps.time(pair.from) <= self.steps.time(pair.to) {
                 divided.counts.of(pair.kind).shared += 1;
             } else {
                 divided.counts.of(pair.kind).left_out += 1;
             }
         }
+        // What the first of several in one timeline waits for, all wait for; and who waits for the last of several, waits for all.
+        let waiting = |pair: &OrderedSteps| (pair.kind, pair.from, part(pair.to));
+        orders.sort_unstable_by(|a, b| waiting(a).cmp(&waiting(b)).then_with(|| place(a.to).cmp(&place(b.to))));
+        orders.dedup_by_key(|pair| waiting(pair));
+        let waited_for = |pair: &OrderedSteps| (pair.kind, part(pair.from), pair.to);
+        orders
+            .sort_unstable_by(|a, b| waited_for(a).cmp(&waited_for(b)).then_with(|| place(b.from).cmp(&place(a.from))));
+        orders.dedup_by_key(|pair| waited_for(pair));
+        let (mut arrivals, mut departures): (Vec<(u32, usize)>, Vec<(u32, usize)>) = Default::default();
         for barrier in found.barriers.iter() {
             // Of a timeline the last arrival and the first departure say it all.
-            let mut arrivals: BTreeMap<u32, usize> = BTreeMap::new();
-            for &(step, _) in barrier {
-                let last = arrivals.entry(part(divided, step)).or_insert(step);
-                *last = if place(step) > place(*last) { step } else { *last };
-            }
-            let mut departures: BTreeMap<u32, usize> = BTreeMap::new();
-            for &(_, step) in barrier {
-                let first = departures.entry(part(divided, step)).or_insert(step);
-                *first = if place(step) < place(*first) { step } else { *first };
-            }
-            for (&from_part, &from) in &arrivals {
-                for (&to_part, &to) in &departures {
+            arrivals.clear();
+            arrivals.extend(barrier.iter().map(|&(step, _)| (part(step), step)));
+            arrivals.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| place(b.1).cmp(&place(a.1))));
+            arrivals.dedup_by_key(|&mut (part, _)| part);
+            departures.clear();
+            departures.extend(barrier.iter().map(|&(_, step)| (part(step), step)));
+            departures.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| place(a.1).cmp(&place(b.1))));
+            departures.dedup_by_key(|&mut (part, _)| part);
+            for &(from_part, from) in &arrivals {
+                for &(to_part, to) in &departures {
                     if from_part != to_part {
-                        divided.orders.push(OrderedSteps { kind: Trust::Barrier, from, to });
+                        orders.push(OrderedSteps { kind: Trust::Barrier, from, to });
                     } else if from_part == 0 && barrier.len() > arrivals.len() {
                         // Several threads of the process share this timeline.
                         let within = self.steps.time(from) <= self.steps.time(to);
@@ -249,29 +258,17 @@ impl<'a> ProcessThreadSteps<'a> {
                 }
             }
         }
-        // What the first of several in one timeline waits for, all wait for; and who waits for the last of several, waits for all.
-        let mut first: BTreeMap<(Trust, usize, u32), usize> = BTreeMap::new();
-        for pair in &divided.orders {
-            let to = first.entry((pair.kind, pair.from, part(divided, pair.to))).or_insert(pair.to);
-            *to = if place(pair.to) < place(*to) { pair.to } else { *to };
-        }
-        let mut last: BTreeMap<(Trust, u32, usize), usize> = BTreeMap::new();
-        for ((kind, from, _), to) in first {
-            let known = last.entry((kind, part(divided, from), to)).or_insert(from);
-            *known = if place(from) > place(*known) { from } else { *known };
-        }
-        divided.orders = last.into_iter().map(|((kind, _, to), from)| OrderedSteps { kind, from, to }).collect();
-        divided.orders.sort_unstable();
+        divided.orders = orders;
         for pair in &divided.orders {
             divided.counts.of(pair.kind).apart += 1;
         }
         for pair in &divided.orders {
             let (from, to) = (self.steps.at(pair.from), self.steps.at(pair.to));
             // By how much the location with a clock of its own has to be put forward against the timeline of the process.
-            if part(divided, pair.from) == 0 {
+            if part(pair.from) == 0 {
                 let bounds = divided.bounds.entry(to.location).or_default();
                 bounds.least.push((to.raw, from.time.saturating_sub(to.time)));
-            } else if part(divided, pair.to) == 0 {
+            } else if part(pair.to) == 0 {
                 let bounds = divided.bounds.entry(from.location).or_default();
                 bounds.most.push((from.raw, to.time.saturating_sub(from.time)));
             }
@@ -283,21 +280,29 @@ impl<'a> ProcessThreadSteps<'a> {
         self.steps.map(location, time);
     }
 
-    /// The steps that have to be visited, by their places, ascending.
-    pub fn places(&self, divided: &Divided) -> Vec<EventCoordinates> {
-        let mut steps: Vec<usize> = divided.orders.iter().flat_map(|pair| [pair.from, pair.to]).collect();
-        steps.sort_unstable();
-        steps.dedup();
-        steps.into_iter().map(|step| self.steps.at(step)).collect()
+    /// The steps that have to be visited, ascending, each with where it was.
+    pub fn places(&self, divided: &Divided) -> impl Iterator<Item = (usize, EventCoordinates)> {
+        let mut is_needed = vec![false; self.steps.count()];
+        divided.orders.iter().flat_map(|pair| [pair.from, pair.to]).for_each(|step| is_needed[step] = true);
+        let needed = is_needed.into_iter().enumerate().filter(|&(_, needed)| needed);
+        needed.map(|(step, _)| (step, self.steps.at(step)))
     }
 
-    /// The orders between timelines; `event_of` has the visited event of each step by location and number.
-    pub fn orders(&self, divided: &Divided, event_of: &BTreeMap<(u32, EventNumber), u32>) -> Vec<ThreadOrder> {
-        let event = |step: usize| {
-            let at = self.steps.at(step);
-            event_of.get(&(at.location, at.number)).copied()
-        };
-        divided.orders.iter().filter_map(|pair| Some((pair.kind, event(pair.from)?, event(pair.to)?))).collect()
+    /// The orders between timelines; `event_of` has each step of [`ProcessThreadSteps::places`] with its visited event, in any order.
+    pub fn orders(&self, divided: &Divided, event_of: &[(usize, u32)]) -> Vec<ThreadOrder> {
+        let mut events = vec![None; self.steps.count()];
+        event_of.iter().for_each(|&(step, event)| events[step] = Some(event));
+        let orders = divided.orders.iter();
+        orders.filter_map(|pair| Some((pair.kind, events[pair.from]?, events[pair.to]?))).collect()
+    }
+
+    /// Of each step the timeline that its location is in.
+    fn parts_of_steps(&self, part_of: &[u32]) -> Vec<u32> {
+        let mut parts = vec![0; self.steps.count()];
+        for (location, steps) in self.steps.by_location() {
+            parts[steps].fill(part_of[location as usize]);
+        }
+        parts
     }
 }
 
