@@ -234,7 +234,8 @@ impl<'a> ProcessThreadSteps<'a> {
         orders
             .sort_unstable_by(|a, b| waited_for(a).cmp(&waited_for(b)).then_with(|| place(b.from).cmp(&place(a.from))));
         orders.dedup_by_key(|pair| waited_for(pair));
-        let (mut arrivals, mut departures): (Vec<(u32, usize)>, Vec<(u32, usize)>) = Default::default();
+        let mut arrivals: Vec<(u32, usize)> = Vec::new();
+        let mut departures: Vec<(u32, usize)> = Vec::new();
         for barrier in found.barriers.iter() {
             // Of a timeline the last arrival and the first departure say it all.
             arrivals.clear();
