@@ -102,6 +102,13 @@ proptest! {
     }
 }
 
+/// Threads of a timeline begin in a region that a thread with a clock of its own has forked: only the first of them tells something.
+#[test]
+fn orders_that_follow_from_others_do_not_communicate() {
+    let choice = (0, 1 << 40, 0, 0, CorrectionForm::Common);
+    compare(1_755_902_449_755_645_244, choice, &[1, 3]).unwrap();
+}
+
 #[test]
 fn some_of_the_random_programs_have_timelines_of_their_own() {
     let choice = (10_995_116, 10_995_116_278, 1, 0, CorrectionForm::Common);

@@ -472,7 +472,16 @@ pub fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matching) -> 
     found.tells = matching.tells.clone();
     found.tells.extend(both.iter().flat_map(|&(p, own)| [(p, own), (own, p)]));
     let mut orders: BTreeSet<(EventRef, EventRef)> = BTreeSet::new();
-    orders.extend(hybrid.pairs.iter().map(|&(from, to)| (of(from), of(to))));
+    // What the first of several in one timeline waits for, all wait for; and who waits for the last of several, waits for all.
+    let mut first: BTreeMap<(EventRef, usize), EventRef> = BTreeMap::new();
+    for (from, to) in hybrid.pairs.iter().map(|&(from, to)| (of(from), of(to))) {
+        first.entry((from, to.process)).and_modify(|known| *known = to.min(*known)).or_insert(to);
+    }
+    let mut last: BTreeMap<(usize, EventRef), EventRef> = BTreeMap::new();
+    for ((from, _), to) in first {
+        last.entry((from.process, to)).and_modify(|known| *known = from.max(*known)).or_insert(from);
+    }
+    orders.extend(last.into_iter().map(|((_, to), from)| (from, to)));
     for (arrivals, departures) in &hybrid.barriers {
         // Of each timeline the last arrival and the first departure.
         let (mut last, mut first): (BTreeMap<usize, EventRef>, BTreeMap<usize, EventRef>) = Default::default();
