@@ -7,6 +7,15 @@
 use super::reference::PairLine;
 use std::collections::BTreeMap;
 
+/// How steep lines may be, in units of value per unit of time.
+#[derive(Debug, Clone, Copy)]
+pub struct Steepest {
+    /// Where messages of both directions overlap in time.
+    pub overlapping: f64,
+    /// Where one direction ends before the other one begins, which may be the next moment: then a message or two that are in contradiction would make any slope.
+    pub apart: f64,
+}
+
 /// Points (window, value) of a pair: what the difference is at least, and at most.
 type Limits = [Vec<(f64, f64)>; 2];
 
@@ -25,10 +34,10 @@ pub struct Limit {
     pub least: f64,
 }
 
-/// Steepest line, in ticks per window, is `steepest`. A line for each pair and segment of `segment` windows
+/// A line for each pair and segment of `segment` windows
 /// with messages in both directions, in order of windows; its deviation is the margin, and a line with a negative one
 /// ([`PairLine::deviation`]) violates messages: there is none that does not.
-pub fn hulls(seen: impl IntoIterator<Item = Limit>, segment: u32, steepest: f64) -> Vec<PairLine> {
+pub fn hulls(seen: impl IntoIterator<Item = Limit>, segment: u32, steepest: Steepest) -> Vec<PairLine> {
     let mut limits: BTreeMap<(u32, u32, u32), Limits> = BTreeMap::new();
     for seen in seen {
         let (pair, side, value) =
@@ -52,9 +61,9 @@ pub fn hulls(seen: impl IntoIterator<Item = Limit>, segment: u32, steepest: f64)
 
 /// Intercept, slope and margin of the line with the largest margin above all points of `least` and below all of `most`; none without
 /// points on either side. Points are in order of time, one at a time. Where one side ends as the other one begins, or before,
-/// a steeper line has the larger margin: then it is the slope nearest to zero that no point contradicts. Where lines of several
-/// slopes fit as well as each other, it is the one in the middle.
-pub fn widest(least: &[(f64, f64)], most: &[(f64, f64)], steepest: f64) -> Option<(f64, f64, f64)> {
+/// a steeper line has the larger margin: then it is the slope nearest to zero that no point contradicts, and zero if points contradict all that are not too steep.
+/// Where lines of several slopes fit as well as each other, it is the one in the middle.
+pub fn widest(least: &[(f64, f64)], most: &[(f64, f64)], steepest: Steepest) -> Option<(f64, f64, f64)> {
     let (from, until) = (least.first()?.0, least.last()?.0);
     let (begin, end) = (most.first()?.0, most.last()?.0);
     let below = hull(least, 1.0);
@@ -69,10 +78,10 @@ pub fn widest(least: &[(f64, f64)], most: &[(f64, f64)], steepest: f64) -> Optio
     let slope = if common <= 0.0 && gap(0.0) >= 0.0 {
         0.0
     } else if common >= 0.0 {
-        best_slope(&[&below, &above], steepest, gap)
+        best_slope(&[&below, &above], steepest.overlapping, gap)
     } else {
         // The gap grows towards positive slopes where the lower points come last.
-        level_slope(if end < from { steepest } else { -steepest }, gap)
+        level_slope(if end < from { steepest.apart } else { -steepest.apart }, gap)
     };
     let (floor, ceiling) = ends(slope);
     Some(((floor + ceiling) / 2.0, slope, (ceiling - floor) / 2.0))
@@ -93,8 +102,11 @@ fn best_slope(hulls: &[&[(f64, f64)]], steepest: f64, gap: impl Fn(f64) -> f64) 
     if low <= high { (low + high) / 2.0 } else { 0.0 }
 }
 
-/// The slope between zero and `steepest` from which on `gap`, which grows towards it, is not negative.
+/// The slope between zero and `steepest` from which on `gap`, which grows towards it, is not negative; zero if it is everywhere.
 fn level_slope(steepest: f64, gap: impl Fn(f64) -> f64) -> f64 {
+    if gap(steepest) < 0.0 {
+        return 0.0;
+    }
     let (mut low, mut high) = (0.0, steepest);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
@@ -128,6 +140,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn steepest(slope: f64) -> Steepest {
+        Steepest { overlapping: slope, apart: slope }
+    }
+
     proptest! {
         #[test]
         fn no_message_violates_a_line_where_one_exists(
@@ -136,7 +152,7 @@ mod tests {
             let at = |k: usize| intercept + slope * k as f64;
             let least: Vec<_> = delays.iter().enumerate().map(|(k, d)| (k as f64, at(k) - 100.0 - d.0)).collect();
             let most: Vec<_> = delays.iter().enumerate().map(|(k, d)| (k as f64, at(k) + 100.0 + d.1)).collect();
-            let (found, steep, margin) = widest(&least, &most, 1000.0).unwrap();
+            let (found, steep, margin) = widest(&least, &most, steepest(1000.0)).unwrap();
             prop_assert!(margin >= 99.9, "{margin}");
             prop_assert!(least.iter().all(|p| found + steep * p.0 >= p.1 + 99.0));
             prop_assert!(most.iter().all(|p| found + steep * p.0 <= p.1 - 99.0));
@@ -161,7 +177,7 @@ mod tests {
                 let floor = least.iter().map(|p| p.1 - slope * p.0).fold(f64::NEG_INFINITY, f64::max);
                 (most.iter().map(|p| p.1 - slope * p.0).fold(f64::INFINITY, f64::min) - floor) / 2.0
             };
-            let (_, slope, found) = widest(&least, &most, 1000.0).unwrap();
+            let (_, slope, found) = widest(&least, &most, steepest(1000.0)).unwrap();
             prop_assert!((margin(slope) - found).abs() < 1e-9);
             for step in -400..=400 {
                 prop_assert!(margin(f64::from(step) / 2.0) <= found + 1e-6 && margin(slope + f64::from(step) * 1e-4) <= found + 1e-6);
@@ -172,34 +188,49 @@ mod tests {
     #[test]
     fn what_tells_no_slope_gives_none() {
         // One moment with both directions: every slope has the same margin.
-        assert_eq!(widest(&[(3.0, 10.0)], &[(3.0, 30.0)], 200.0), Some((20.0, 0.0, 10.0)));
+        assert_eq!(widest(&[(3.0, 10.0)], &[(3.0, 30.0)], steepest(200.0)), Some((20.0, 0.0, 10.0)));
         // One direction after the other: the steeper the larger.
-        assert_eq!(widest(&[(0.0, 10.0), (1.0, 10.0)], &[(5.0, 30.0), (6.0, 32.0)], 200.0), Some((20.0, 0.0, 10.0)));
+        assert_eq!(
+            widest(&[(0.0, 10.0), (1.0, 10.0)], &[(5.0, 30.0), (6.0, 32.0)], steepest(200.0)),
+            Some((20.0, 0.0, 10.0))
+        );
         // A level line would be too high for the second direction: a falling one, no steeper than it has to be.
-        let (height, slope, margin) = widest(&[(0.0, 10.0), (1.0, 10.0)], &[(5.0, -10.0), (6.0, 32.0)], 200.0).unwrap();
+        let (height, slope, margin) =
+            widest(&[(0.0, 10.0), (1.0, 10.0)], &[(5.0, -10.0), (6.0, 32.0)], steepest(200.0)).unwrap();
         assert!((slope + 5.0).abs() < 1e-9 && (height - 15.0).abs() < 1e-9 && margin.abs() < 1e-9);
-        let (height, slope, margin) = widest(&[(5.0, 30.0)], &[(0.0, 10.0), (1.0, 10.0)], 200.0).unwrap();
+        let (height, slope, margin) = widest(&[(5.0, 30.0)], &[(0.0, 10.0), (1.0, 10.0)], steepest(200.0)).unwrap();
         assert!((slope - 5.0).abs() < 1e-9 && (height - 5.0).abs() < 1e-9 && margin.abs() < 1e-9);
         // From -1 to 1 they are equal; the middle one.
         let least = [(0.0, -2.0), (1.0, -1.0), (2.0, -2.0)];
-        assert_eq!(widest(&least, &least.map(|p| (p.0, -p.1)), 200.0), Some((0.0, 0.0, 1.0)));
+        assert_eq!(widest(&least, &least.map(|p| (p.0, -p.1)), steepest(200.0)), Some((0.0, 0.0, 1.0)));
     }
 
     #[test]
     fn one_message_between_two_of_the_other_direction_holds_the_slope() {
         // Drift of 1000 per window, messages take 100.
-        let (height, slope, margin) = widest(&[(1.0, 900.0)], &[(0.0, 100.0), (2.0, 2100.0)], 2000.0).unwrap();
+        let (height, slope, margin) =
+            widest(&[(1.0, 900.0)], &[(0.0, 100.0), (2.0, 2100.0)], steepest(2000.0)).unwrap();
         assert!((height, slope, margin) == (0.0, 1000.0, 100.0), "{height} {slope} {margin}");
-        let (height, slope, margin) = widest(&[(0.0, -100.0), (2.0, 1900.0)], &[(1.0, 1100.0)], 2000.0).unwrap();
+        let (height, slope, margin) =
+            widest(&[(0.0, -100.0), (2.0, 1900.0)], &[(1.0, 1100.0)], steepest(2000.0)).unwrap();
         assert!((height, slope, margin) == (0.0, 1000.0, 100.0), "{height} {slope} {margin}");
+    }
+
+    #[test]
+    fn directions_that_nearly_meet_tell_no_slope() {
+        // A contradiction of 20 between messages that are a thousandth of a window apart.
+        let line = |apart| widest(&[(3.0, 10.0)], &[(3.001, -10.0)], Steepest { overlapping: 1e5, apart });
+        let (_, slope, margin) = line(1e5).unwrap();
+        assert!((slope + 2e4).abs() < 1.0 && margin.abs() < 1e-9, "{slope} {margin}");
+        assert_eq!(line(500.0), Some((0.0, 0.0, -10.0)));
     }
 
     #[test]
     fn an_impossible_line_says_so() {
         // Directions that meet in one moment, where nothing fits.
-        let (_, slope, margin) = widest(&[(3.0, 10.0)], &[(3.0, 4.0)], 200.0).unwrap();
+        let (_, slope, margin) = widest(&[(3.0, 10.0)], &[(3.0, 4.0)], steepest(200.0)).unwrap();
         assert_eq!((slope, margin), (0.0, -3.0));
-        assert!(widest(&[(0.0, 10.0)], &[(0.0, 4.0)], 1.0).unwrap().2 < 0.0);
-        assert!(widest(&[], &[(0.0, 4.0)], 1.0).is_none());
+        assert!(widest(&[(0.0, 10.0)], &[(0.0, 4.0)], steepest(1.0)).unwrap().2 < 0.0);
+        assert!(widest(&[], &[(0.0, 4.0)], steepest(1.0)).is_none());
     }
 }

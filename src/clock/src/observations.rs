@@ -111,10 +111,12 @@ const DIRECTLY: (usize, usize) = (9, 10);
 const QUICK_SHARE: usize = 10;
 /// Share of a pair's windows whose round trips are not believed to be the shortest ones.
 const SHORTEST_SHARE: usize = 100;
+/// Half round trips in better windows, in units of the shortest ones, from which on messages are late.
+pub(crate) const LATE: f64 = 3.0;
 /// How much less is known from messages that lay there, in standard deviations.
 const LAIN: f64 = 30.0;
 /// No observation is better than this part of the typical half round trip: minima of two directions are not that equal.
-pub(super) const FLOOR: f64 = 0.02;
+pub(crate) const FLOOR: f64 = 0.02;
 
 impl Observations {
     /// In which of so many windows there are messages of each of so many clocks.
@@ -136,6 +138,18 @@ impl Observations {
         let mut trips: Vec<f64> = self.shortest_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
         trips.get(trips.len() / 4).copied()
+    }
+
+    /// Half the round trip that a pair in the middle reaches in its better windows, in ticks; none without round trips.
+    pub fn usual_half_trip(&self) -> Option<f64> {
+        let mut trips: Vec<f64> = self.half_trips.values().copied().collect();
+        trips.sort_by(f64::total_cmp);
+        trips.get(trips.len() / 2).copied()
+    }
+
+    /// Whether messages are late nearly always: pairs of clocks are seldom as quick as they can be, whatever the clocks show.
+    pub fn are_late(&self) -> bool {
+        self.usual_half_trip().zip(self.quick_half_trip()).is_some_and(|(usual, quick)| usual > LATE * quick)
     }
 
     /// The observations of `table`, whose distances were measured with clocks corrected by `now`; what comes out are

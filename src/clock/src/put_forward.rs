@@ -4,7 +4,7 @@
 //! At some times it is at least so far, at others at most so far: a kernel begins after its launch, a thread has ended before its team is joined. As long as
 //! a constant contradicts none of that, it is a constant. Else the function is found from one half of what is known and judged by how much it contradicts the other half.
 
-use crate::hull::widest;
+use crate::hull::{Steepest, widest};
 
 /// A time of the clock, and how far it has to be put forward at least, or at most, or is.
 pub type Ahead = (i64, i64);
@@ -102,8 +102,9 @@ impl Bounds {
         if self.length <= 0.0 || self.least.len() < EVIDENCE || self.most.len() < EVIDENCE {
             return None;
         }
+        let steepest = Steepest { overlapping: STEEPEST, apart: STEEPEST };
         let (intercept, slope, _) =
-            widest(&one_each(&self.least, f64::max), &one_each(&self.most, f64::min), STEEPEST)?;
+            widest(&one_each(&self.least, f64::max), &one_each(&self.most, f64::min), steepest)?;
         let line = |time: f64| intercept + slope * time;
         if windows == 1 {
             return Some(Knots(vec![(0.0, line(0.0)), (self.length, line(self.length))])).filter(Knots::is_clock);

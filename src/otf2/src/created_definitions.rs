@@ -1,7 +1,8 @@
 //! The global definitions of an archive that is written from nothing.
 
 use crate::definition_writer::DefinitionWriter;
-use crate::definitions::{BARRIERS, CALLSITE, OPENMP, STREAM_REFERENCE, TYPE_LOCATION, UNSIGNED, kind};
+use crate::definitions::{CALLSITE, OPENMP, STREAM_REFERENCE, TYPE_LOCATION, UNSIGNED, kind};
+use crate::region_roles::{MPI_FILE, is_mpi, is_openmp, mpi_role, openmp_role};
 use clc_trace::{CommMembers, Definitions, LocationId, LocationKind, MpiRank, Result};
 use std::collections::HashMap;
 
@@ -20,30 +21,6 @@ const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
 const MACHINE: u8 = 0;
 const SHARED_MEMORY: u8 = 1;
 
-/// What names of regions of OpenMP begin with.
-const PRAGMA: &str = "!$omp ";
-
-/// OTF2 `RegionRole` of a region of OpenMP, by what its name says after [`PRAGMA`].
-fn openmp_role(name: &str, barrier: bool) -> u8 {
-    let construct = name.strip_prefix(PRAGMA).unwrap_or_default();
-    let construct = construct.split_once(" @").map_or(construct, |(construct, _)| construct);
-    match construct {
-        "implicit barrier" if barrier => BARRIERS[1],
-        _ if barrier => BARRIERS[0],
-        "for" | "do" => 3,
-        "parallel" => 5,
-        "sections" => 6,
-        "workshare" => 8,
-        "single" => 9,
-        "master" => 11,
-        "critical" => 12,
-        "task" => 20,
-        "taskwait" | "taskgroup" => 22,
-        // Code.
-        _ => 4,
-    }
-}
-
 impl DefinitionWriter<'_> {
     /// All of them; `events` is the number of events by location.
     pub(crate) fn all(&mut self, definitions: &Definitions, events: &HashMap<LocationId, u64>) -> Result<()> {
@@ -56,8 +33,7 @@ impl DefinitionWriter<'_> {
         })?;
         let empty = self.string("")?;
         self.paradigm(MPI, "MPI")?;
-        let of_openmp = |name: &str| name.starts_with(PRAGMA);
-        if !definitions.thread_barriers.is_empty() || definitions.regions.iter().any(|region| of_openmp(&region.name)) {
+        if !definitions.thread_barriers.is_empty() || definitions.regions.iter().any(|region| is_openmp(&region.name)) {
             self.paradigm(OPENMP, "OpenMP")?;
         }
         for node in &definitions.system_tree {
@@ -106,17 +82,17 @@ impl DefinitionWriter<'_> {
         for region in &definitions.regions {
             let name = self.string(&region.name)?;
             let barrier = definitions.thread_barriers.binary_search(&region.id).is_ok();
-            let (role, paradigm) = match region.name.starts_with("MPI_") {
-                _ if of_openmp(&region.name) || barrier => (openmp_role(&region.name, barrier), OPENMP),
-                true => (0, MPI),
-                false => (0, USER),
+            let (role, paradigm, file) = match is_mpi(&region.name) {
+                _ if is_openmp(&region.name) || barrier => (openmp_role(&region.name, barrier), OPENMP, UNDEFINED),
+                true => (mpi_role(&region.name), MPI, self.string(MPI_FILE)?),
+                false => (0, USER, UNDEFINED),
             };
             self.write(kind::REGION, |payload| {
                 payload.u32(region.id.0);
                 payload.u32(name);
                 payload.u32(empty);
                 payload.u8(0);
-                payload.u32(UNDEFINED);
+                payload.u32(file);
                 payload.u32(0);
                 payload.u32(0);
                 payload.u32(name);

@@ -87,6 +87,7 @@ mod mapped;
 mod metric_definitions;
 mod metrics;
 mod options;
+mod region_roles;
 mod rewrite;
 mod scan;
 mod siblings;

@@ -89,7 +89,15 @@ impl Estimator {
                 let differs = straight::differ(rows, solved, seen);
                 at_offsets && differs && rival.method == Method::Hull && straight::are_possible(rows, seen)
             };
-            as_good(score) && (near || unmeasured(map)) || score.gain(&estimated).is_feigned_loss() && possible()
+            let waits = || {
+                view.anchors.is_empty()
+                    && rival.method == Method::Hull
+                    && straight::fit_late_messages(rows, solved, seen)
+            };
+            let gain = score.gain(&estimated);
+            as_good(score) && (near || unmeasured(map))
+                || gain.is_feigned_loss() && possible()
+                || gain.is_loss_of_late_messages() && waits()
         };
         let mut taken = None;
         if let Some((score, rival)) = rivals.find(|(score, rival)| takes_its_place(score, rival)) {

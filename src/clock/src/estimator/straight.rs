@@ -8,8 +8,8 @@ use super::knots::STEEPEST;
 use crate::Method;
 use crate::anchor::Anchor;
 use crate::grid::Grid;
-use crate::hull::{Limit, hulls};
-use crate::observations::{Observations, Offsets, OneWay};
+use crate::hull::{Limit, Steepest, hulls};
+use crate::observations::{FLOOR, Observations, Offsets, OneWay};
 use crate::reference::{Composition, PairLine, compose};
 use crate::regression::regression;
 use crate::windows::BoundTable;
@@ -53,6 +53,12 @@ pub(super) fn are_possible(offsets: &Offsets, seen: &Observations) -> bool {
     early as f64 <= FEW * seen.one_way.len() as f64
 }
 
+/// Whether lines may be the better clocks where messages are late: hardly any message contradicts them, and in the mean over the run they are no farther from the estimate than messages usually take.
+pub(super) fn fit_late_messages(lines: &Offsets, estimate: &Offsets, seen: &Observations) -> bool {
+    let usual = FLOOR * seen.usual_half_trip().unwrap_or(0.0);
+    seen.are_late() && are_near(lines, estimate, usual) && differ(lines, estimate, seen) && are_possible(lines, seen)
+}
+
 /// Part of half a round trip from which on it matters which of two sets of clocks is taken.
 const APART: f64 = 0.2;
 
@@ -64,6 +70,15 @@ pub(super) fn differ(one: &Offsets, other: &Offsets, seen: &Observations) -> boo
     };
     let known = APART * seen.quick_half_trip().unwrap_or(0.0);
     one.iter().zip(other).map(apart).any(|apart| apart > known)
+}
+
+/// Largest drift, as a part of one, that two clocks are given by messages of which one direction ends before the other one begins. Crystals differ by a tenth of that at most.
+const UNLIKELY: f64 = 1e-3;
+
+/// How steep lines of pairs may be, in ticks per window of the grid.
+fn steepest(grid: &Grid) -> Steepest {
+    let of = |drift: f64| drift * grid.width as f64;
+    Steepest { overlapping: of(STEEPEST), apart: of(UNLIKELY) }
 }
 
 /// Straight lines of pairs, and what they make of all clocks.
@@ -90,7 +105,7 @@ impl Estimator {
         }
         let whole = grid.count.max(2);
         let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
-        let hulls = hulls(limits, whole as u32, STEEPEST * grid.width as f64);
+        let hulls = hulls(limits, whole as u32, steepest(grid));
         let regression = regression(seen, whole as u32, self.limits.confidence);
         let rivals = [(Method::Hull, hulls), (Method::Regression, regression)];
         let rivals = rivals.into_iter().filter(|(_, lines)| !lines.is_empty());
@@ -126,7 +141,7 @@ impl Estimator {
         let lines = match self.model {
             Method::Hull => {
                 let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
-                hulls(limits, segment, STEEPEST * grid.width as f64)
+                hulls(limits, segment, steepest(grid))
             }
             _ => regression(seen, segment, self.limits.confidence),
         };
@@ -177,6 +192,19 @@ mod tests {
         };
         assert!(held(249.0, 0.0) && !held(251.0, 0.0));
         assert!(held(249.0, 50.0) && held(1700.0, 1000.0) && !held(1800.0, 1000.0));
+    }
+
+    #[test]
+    fn lines_may_be_better_where_messages_are_late() {
+        // Half round trips: the shortest takes 500, most of them much longer.
+        let seen = |usual| Observations { half_trips: BTreeMap::from([((0, 1), usual)]), ..seen(2000) };
+        let rows = |value: f64| vec![vec![0.0; 2000], vec![value; 2000]];
+        let fits = |line: f64, estimate: f64, usual: f64| fit_late_messages(&rows(line), &rows(estimate), &seen(usual));
+        assert!(fits(1100.0, 4000.0, 1600.0));
+        assert!(!fits(1100.0, 4000.0, 1400.0), "messages are not late");
+        assert!(!fits(1100.0, 4400.0, 1600.0), "too far from the estimate");
+        assert!(!fits(900.0, 2000.0, 1600.0), "messages contradict the line");
+        assert!(!fits(1100.0, 1150.0, 1600.0), "as well known as either");
     }
 
     #[test]
