@@ -210,7 +210,8 @@ def main() -> None:
     what, program, directory, *rest = sys.argv[1:]
     job = Job(program, Path(directory))
     try:
-        print(json.dumps({"dead": dead, "cut": cut, "clock": clock}[what](job, *rest)))
+        faults: dict[str, Callable[..., Said]] = {"dead": dead, "cut": cut, "clock": clock}
+        print(json.dumps(faults[what](job, *rest)))
     finally:
         job.end()
 

@@ -66,8 +66,15 @@ def definitions(anchor):
     for line in otf2_text.run("-G", "--silent", "--", anchor):
         match = re.match(r"(LOCATION|REGION) +(\d+)  (.*)$", line)
         if match and match[1] == "LOCATION":
-            process_of[int(match[2])] = int(re.search(rf"Group: {NAME} <(\d+)>", match[3])[1])
-        elif match and re.search(r"Paradigm: \"?OpenMP", match[3], re.IGNORECASE) and re.search(r"Role: (IMPLICIT_)?BARRIER", match[3]):
+            group = re.search(rf"Group: {NAME} <(\d+)>", match[3])
+            if group is None:
+                raise ValueError(f"a location without a group: {line}")
+            process_of[int(match[2])] = int(group[1])
+        elif (
+            match
+            and re.search(r"Paradigm: \"?OpenMP", match[3], re.IGNORECASE)
+            and re.search(r"Role: (IMPLICIT_)?BARRIER", match[3])
+        ):
             barriers.add(int(match[2]))
     return barriers, process_of
 
