@@ -34,7 +34,7 @@ class Operation:
 
     def __init__(self, enter, name, location):
         self.enter, self.leave, self.waits, self.details = enter, None, [], []
-        self.receives, self.name, self.location = False, name, location
+        self.receives, self.late_sender, self.name, self.location = False, False, name, location
         Operation.all.append(self)
 
     def waited(self):
@@ -164,16 +164,19 @@ def main():
         messages.extend(zip(records, arrived))
     for send, receive in messages:
         op = receive["op"]
-        op.wait(min(send["op"].enter, receive["time"]), "Late Sender", send["own"])
+        until = min(send["op"].enter, receive["time"])
+        op.wait(until, "Late Sender", send["own"])
         op.receives = True
+        op.late_sender |= until > op.enter
     for send, receive in messages:
         op, post = send["end"], receive["post"].enter
-        # What receives as well waits for that.
         if op is None:
             continue
+        # What waits for what it receives waits for that; what sends and receives in one call takes as long as it receives.
+        other = op.late_sender or (op.receives and op is send["op"])
         if send["synchronous"]:
             op.wait(min(post, send.get("complete", op.leave)), "Late Receiver", receive["own"])
-        elif not op.receives and op.enter < post < op.leave:
+        elif not other and op.enter < post < op.leave:
             op.wait(post, "Late Receiver", receive["own"])
 
     done = []

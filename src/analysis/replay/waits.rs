@@ -31,6 +31,8 @@ struct OperationWaits {
     wait: Option<(i64, Reverse<(WaitKind, u32)>)>,
     /// The same for the critical path; broken ones count as earlier.
     path: Option<(i64, Reverse<(bool, u32)>)>,
+    /// A message that it received was waited for.
+    late_sender: bool,
 }
 
 /// The waits of every hosted timeline under the times of `stage`, those for `locks` included. Collective over the analysis ranks.
@@ -117,6 +119,7 @@ impl SearchWaits<'_> {
         found.path = found.path.max(Some((until, Reverse((ready > end, cause)))));
         if let Some(kind) = kind {
             found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
+            found.late_sender |= kind == WaitKind::LateSender;
         }
     }
 
@@ -151,7 +154,6 @@ impl SearchWaits<'_> {
         let remote = of_receives(transport, program, |channel, event| posted(channel.destination, event))?;
         let here = transport.rank();
         let channels = program.messages.outgoing.iter().zip(&remote);
-        // An operation that receives as well waits for what it receives: the sends in it may have been complete long before.
         let of_messages = |channel: usize| program.messages.incoming[channel].is_certain();
         let timelines = operations.iter().zip(&program.timelines);
         let receives: Vec<Vec<bool>> = timelines.map(|(own, timeline)| own.receiving(timeline, of_messages)).collect();
@@ -163,7 +165,14 @@ impl SearchWaits<'_> {
                 let local = end.and_then(|end| Some(posted(end.destination, *end.receives.get(k)?)));
                 let Some(posted) = local.or_else(|| remote.get(k).copied()) else { continue };
                 let operation = own.partner[send as usize];
-                if operation == Operations::NONE || receives[channel.source][operation as usize] {
+                if operation == Operations::NONE {
+                    continue;
+                }
+                // One that waited for what it receives lasted for that reason: the sends in it may have been complete long before. A call that begins
+                // the send and receives as well takes as long as it receives.
+                let late_sender = || self.found[channel.source].get(&operation).is_some_and(|found| found.late_sender);
+                let both = own.of_event[send as usize] == operation;
+                if receives[channel.source][operation as usize] && (both || late_sender()) {
                     continue;
                 }
                 let (enter, leave) = (times.enter[operation as usize], times.leave[operation as usize]);

@@ -174,7 +174,7 @@ fn members_without_data_keep_nobody_waiting() {
 }
 
 #[test]
-fn an_operation_that_receives_as_well_waits_for_no_receiver() {
+fn an_operation_that_waits_for_what_it_receives_waits_for_no_receiver() {
     // Both send and receive, and complete both in one call 20..60. What 0 receives is sent at 50, what it sends is posted at 40.
     let first = [
         region(IRECEIVE, 5, 6, &[(5, Event::MpiIrecvRequest(1))]),
@@ -188,6 +188,46 @@ fn an_operation_that_receives_as_well_waits_for_no_receiver() {
     ];
     let result = as_recorded(&[first.concat(), second.concat()], [30, 0, 0, 0, 0, 0, 0], &["--windows", "1"]);
     assert_eq!(pairs(&result), [(0, 1, 30.0)]);
+}
+
+#[test]
+fn an_operation_that_receives_what_was_sent_before_waits_for_a_receiver() {
+    // Both complete what they send and what they receive in one call. What 0 receives is sent at 15, before it waits 20..60; what it sends is posted at 40. Then
+    // the same again with a receive that is posted at 75, when 0 does not wait any more for what it sends.
+    let exchange = |at: u64, mine: u32, leave: u64| {
+        [
+            region(ISEND, at, at + 1, &[(at, Event::MpiIsend(message(1, mine), 2))]),
+            region(IRECEIVE, at + 1, at + 2, &[(at + 1, Event::MpiIrecvRequest(1))]),
+            region(
+                WAIT,
+                at + 10,
+                leave,
+                &[(leave - 1, Event::MpiIsendComplete(2)), (leave - 1, Event::MpiIrecv(message(1, mine), 1))],
+            ),
+        ]
+        .concat()
+    };
+    let first = [exchange(10, 0, 60), exchange(61, 1, 73)];
+    let second = [
+        region(ISEND, 15, 16, &[(15, Event::MpiIsend(message(0, 0), 1))]),
+        region(RECEIVE, 40, 60, &[(59, Event::MpiRecv(message(0, 0)))]),
+        region(ISEND, 62, 63, &[(62, Event::MpiIsend(message(0, 1), 2))]),
+        region(RECEIVE, 75, 76, &[(75, Event::MpiRecv(message(0, 1)))]),
+    ];
+    let result = as_recorded(&[first.concat(), second.concat()], [0, 20, 0, 0, 0, 0, 0], &["--windows", "1"]);
+    assert_eq!(pairs(&result), [(0, 1, 20.0)]);
+}
+
+#[test]
+fn a_call_that_sends_and_receives_waits_for_no_receiver() {
+    // What 0 receives 20..60 is sent before, what it sends in the same call is posted at 40.
+    let both = [(20, Event::MpiSend(message(1, 0))), (59, Event::MpiRecv(message(1, 1)))];
+    let first = region(SEND, 20, 60, &both);
+    let second = [
+        region(SEND, 10, 11, &[(10, Event::MpiSend(message(0, 1)))]),
+        region(RECEIVE, 40, 60, &[(59, Event::MpiRecv(message(0, 0)))]),
+    ];
+    as_recorded(&[first, second.concat()], [0, 0, 0, 0, 0, 0, 0], &["--windows", "1"]);
 }
 
 #[test]
