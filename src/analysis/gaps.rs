@@ -10,10 +10,23 @@ use clc_engine::matching::hash::HashMap;
 pub struct Gaps {
     /// The regions in which the location was.
     pub regions: Vec<u32>,
+    /// How MPI was initialised; what was before is not kept.
+    pub initialised: Option<Initialised>,
     operations: u32,
     bytes: Vec<u8>,
     /// Where every [`INDEXED`]-th operation begins in the bytes.
     starts: Vec<usize>,
+}
+
+/// The call that initialised MPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Initialised {
+    /// The place of its region in [`Gaps::regions`].
+    pub place: u32,
+    /// When it was entered, by stage.
+    pub enter: [i64; 2],
+    /// When it was left.
+    pub leave: [i64; 2],
 }
 
 /// Of so many operations one has its place in the bytes kept.
@@ -97,24 +110,37 @@ impl GapRecorder {
         }
     }
 
+    /// MPI was initialised in `region` between these times: what was before does not count, unless there was an operation.
+    pub fn initialised(&mut self, region: u32, enter: [i64; 2], leave: [i64; 2]) {
+        if self.gaps.operations == 0 {
+            self.sums.clear();
+            self.gaps.initialised = Some(Initialised { place: self.place(region), enter, leave });
+        }
+    }
+
+    fn place(&mut self, region: u32) -> u32 {
+        *self.places.entry(region).or_insert_with(|| {
+            self.gaps.regions.push(region);
+            self.gaps.regions.len() as u32 - 1
+        })
+    }
+
     /// The next operation begins.
     pub fn operation(&mut self) {
-        let GapRecorder { sums, places, gaps, .. } = self;
-        if gaps.operations % INDEXED == 0 {
-            gaps.starts.push(gaps.bytes.len());
+        let mut sums = std::mem::take(&mut self.sums);
+        if self.gaps.operations % INDEXED == 0 {
+            self.gaps.starts.push(self.gaps.bytes.len());
         }
-        gaps.operations += 1;
-        write(&mut gaps.bytes, sums.len() as u64);
+        self.gaps.operations += 1;
+        write(&mut self.gaps.bytes, sums.len() as u64);
         for (region, times) in sums.drain(..) {
-            let place = *places.entry(region).or_insert_with(|| {
-                gaps.regions.push(region);
-                gaps.regions.len() as u32 - 1
-            });
+            let place = self.place(region);
             let more = times[1].wrapping_sub(times[0]);
-            write(&mut gaps.bytes, place.into());
-            write(&mut gaps.bytes, times[0] as u64);
-            write(&mut gaps.bytes, ((more << 1) ^ (more >> 63)) as u64);
+            write(&mut self.gaps.bytes, place.into());
+            write(&mut self.gaps.bytes, times[0] as u64);
+            write(&mut self.gaps.bytes, ((more << 1) ^ (more >> 63)) as u64);
         }
+        self.sums = sums;
     }
 
     /// All of them.

@@ -36,6 +36,7 @@ use gaps::Gaps;
 use scan::{ScannedOperations, ScannedProcess};
 use stages::StagedTrace;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use sums::AnalysisSums;
 
 /// How much is wanted.
@@ -127,7 +128,17 @@ fn delays(
 ) -> Result<DelaySums> {
     let regions = |process: &ScannedProcess| process.tree.innermost(Gaps::OUTSIDE);
     let processes = scanned.processes.iter().map(|process| (&process.gaps, regions(process))).collect();
-    let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes, waiting)?;
+    // Some recorders define the regions of each process anew: the first one of a name is all of them.
+    let mut first: HashMap<&str, u32> = HashMap::new();
+    let mut others: HashMap<u32, u32> = HashMap::new();
+    for region in &opened.definitions.regions {
+        let known = *first.entry(&region.name).or_insert(region.id.0);
+        if known != region.id.0 {
+            others.insert(region.id.0, known);
+        }
+    }
+    let canonical = |region: u32| others.get(&region).copied().unwrap_or(region);
+    let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes, canonical, waiting)?;
     let mut sums = DelaySums::new(entries);
     let mut by_process = vec![[0; 2]; scanned.processes.len()];
     for (stage, waits) in waiting.iter().enumerate() {

@@ -62,6 +62,16 @@ pub fn mpi_regions(definitions: &Definitions) -> HashSet<RegionId> {
     definitions.regions.iter().filter(|region| is_mpi(&region.name)).map(|region| region.id).collect()
 }
 
+/// Regions in which MPI is initialised.
+fn initialising_regions(definitions: &Definitions) -> HashSet<RegionId> {
+    let initialises = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_prefix('p').unwrap_or(&name);
+        matches!(name.trim_end_matches('_'), "mpi_init" | "mpi_init_thread")
+    };
+    definitions.regions.iter().filter(|region| initialises(&region.name)).map(|region| region.id).collect()
+}
+
 /// Scans all hosted processes.
 ///
 /// # Errors
@@ -70,6 +80,7 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
     let program = &stages.loaded.program;
     let mpi = mpi_regions(&stages.opened.definitions);
     let calls = Calls::of(&stages.opened.definitions);
+    let initialising = initialising_regions(&stages.opened.definitions);
     let mut scanned = ScannedOperations {
         operations: Vec::new(),
         processes: Vec::new(),
@@ -98,6 +109,7 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
                     timeline,
                     number: number as u32,
                     mpi: &mpi,
+                    initialising: &initialising,
                     calls: &calls,
                     barriers,
                     threads: threads.as_mut(),
@@ -212,6 +224,7 @@ struct LocationScan<'a, 'b> {
     timeline: LocalTimeline,
     number: u32,
     mpi: &'a HashSet<RegionId>,
+    initialising: &'a HashSet<RegionId>,
     calls: &'a Calls,
     /// Barriers of threads (ascending), where a timeline of its own is tied to others: no communication.
     barriers: &'a [RegionId],
@@ -288,17 +301,20 @@ impl LocationScan<'_, '_> {
             let node = self.stack.last().map_or(CallTree::ROOT, |frame| frame.node);
             threads.event((number, raw), event, &mut self.times, self.tree, node);
         }
-        if self.gaps.is_some() && matches!(event, Event::Enter(_) | Event::Leave(_)) {
-            self.gap(number, raw);
-        }
         match event {
             Event::Enter(region) => {
+                self.gap(number, raw);
                 self.enter(number, raw, *region);
                 self.boundary(number, raw)?;
             }
-            Event::Leave(_) if self.deeper > 0 => self.deeper -= 1,
+            Event::Leave(_) if self.deeper > 0 => {
+                self.gap(number, raw);
+                self.deeper -= 1;
+            }
             Event::Leave(_) => {
+                // It may begin an operation only here, which is no time between operations then.
                 self.boundary(number, raw)?;
+                self.gap(number, raw);
                 let is_mpi = self.stack.len().checked_sub(1).is_some_and(|top| self.stack[top].mpi == Some(top));
                 let time = if is_mpi { self.times.map(number, raw) } else { [0; 2] };
                 self.leave(time);
@@ -314,6 +330,9 @@ impl LocationScan<'_, '_> {
 
     /// Until this event the location was in its innermost region.
     fn gap(&mut self, number: EventNumber, raw: u64) {
+        if self.gaps.is_none() {
+            return;
+        }
         let top = self.stack.last();
         let in_operation =
             top.and_then(|frame| frame.mpi).is_some_and(|mpi| self.stack[mpi].operation != Operations::NONE);
@@ -348,6 +367,9 @@ impl LocationScan<'_, '_> {
         let Some(frame) = self.stack.pop() else { return };
         if frame.mpi != Some(self.stack.len()) {
             return;
+        }
+        if let Some(gaps) = self.gaps.as_mut().filter(|_| self.initialising.contains(&frame.region)) {
+            gaps.initialised(frame.region.0, frame.enter, time);
         }
         if let Some(locks) = &mut self.locks {
             locks.leave(time);

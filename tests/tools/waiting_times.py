@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Waiting times of an OTF2 archive, by the definitions of docs/analysis.md:       waiting_times.py ARCHIVE.otf2
+"""Waiting times of an OTF2 archive, by the definitions of docs/analysis.md:       waiting_times.py ARCHIVE.otf2 [--delays]
 
 Needs Debian's python3-otf2. An independent judge of `clc-replay analyze`: it shares no code with the program. Prints one line per kind:
-kind, sum in ticks, number of region instances; after the kinds of waiting what is told beside them, and the waiting of threads. Threads are brought
+kind, sum in ticks, number of region instances; after the kinds of waiting what is told beside them, and the waiting of threads. With --delays instead
+what the waits are blamed on: region and ticks, then what is propagated, unexplained, not examined. Threads are brought
 together by their times, which have to be right. Collective operations on MPI_COMM_SELF and
 others of one member wait for nobody. Every fence of a window counts as a barrier.
 """
 
+import bisect
 import sys
 from collections import defaultdict
 from typing import Any
@@ -32,8 +34,9 @@ class Operation:
 
     all = []
 
-    def __init__(self, enter, name, location):
+    def __init__(self, enter, region, location):
         self.enter, self.leave, self.waits, self.details = enter, None, [], []
+        self.region, name, self.number = region, region.upper(), len(Operation.all)
         self.receives, self.late_sender, self.name, self.location = False, False, name, location
         Operation.all.append(self)
 
@@ -53,7 +56,7 @@ def members_of(comm):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 and sys.argv[2:] != ["--delays"]:
         sys.exit(__doc__)
     stacks = defaultdict(list)
     sends, receives = defaultdict(list), defaultdict(list)
@@ -83,8 +86,9 @@ def main():
                 return ranks.get(member, member)
 
             if isinstance(event, ev.Enter):
-                name = event.region.name.upper()
-                stack.append(Operation(time, name, own) if name.startswith(("MPI_", "PMPI_")) else None)
+                name = event.region.name
+                is_mpi = name.upper().startswith(("MPI_", "PMPI_"))
+                stack.append(Operation(time, name, own) if is_mpi else None)
             elif isinstance(event, ev.Leave):
                 ended = stack.pop()
                 if ended is not None:
@@ -120,11 +124,13 @@ def main():
             elif isinstance(event, (ev.MpiCollectiveEnd, ev.NonBlockingCollectiveComplete)):
                 request = getattr(event, "request_id", None)
                 order, begin = begins.pop(own if request is None else (own, request))
-                collectives[event.communicator].append((order, own, event, begin, operation(), time))
+                number += 1
+                collectives[event.communicator].append((order, own, event, begin, operation(), time, number))
             elif isinstance(event, ev.RmaCollectiveBegin):
                 begins[own, "window"] = operation()
             elif isinstance(event, ev.RmaCollectiveEnd) and event.collective_op == Op.BARRIER:
-                fences[event.win].append((own, begins.pop((own, "window")), time))
+                number += 1
+                fences[event.win].append((own, begins.pop((own, "window")), time, number))
             elif isinstance(event, ev.RmaGroupSync):
                 op, step = operation(), operation().name.lstrip("P")
                 others = [ranks.get(member, member) for member in event.group.members]
@@ -190,19 +196,31 @@ def main():
         for parts in done[-1]:
             instance(parts)
 
+    passings = []
     for passed in fences.values():
         by_process = defaultdict(list)
         for fence in passed:
             by_process[fence[0]].append(fence)
         for passing in zip(*by_process.values()):
-            for own, op, end in passing:
-                others = [(other.enter, -rank) for rank, other, _ in passing if rank != own]
+            passings.append(passing)
+            for own, op, end, _ in passing:
+                others = [(other.enter, -rank) for rank, other, *_ in passing if rank != own]
                 if others:
                     ready, cause = max(others)
                     op.wait(min(ready, end), "Wait at Fence", -cause)
     groups(epochs)
     for of_window in locks.values():
         contention(of_window)
+    if len(sys.argv) == 3:
+        together = []
+        for parts in (parts for comm in done for parts in comm):
+            takes = {own: event.collective_op == Op.BARRIER or event.size_received > 0 for own, event, *_ in parts}
+            ends = [(own, begin, op, ended) for own, _, begin, op, _, ended in parts]
+            together.append((kind_of(parts[0][1].collective_op), takes, ends))
+        for passing in passings:
+            ends = [(own, op, op, ended) for own, op, _, ended in passing]
+            together.append(("Wait at Fence", dict.fromkeys([own for own, *_ in passing], True), ends))
+        return delays({ranks[location]: threads[location] for location in ranks}, messages, together)
     wrong_orders(messages)
     for comm in done:
         for parts in comm:
@@ -382,7 +400,7 @@ def completion(parts):
         return
     gives = [kind == Op.BARRIER or event.size_sent > 0 for _, event, *_ in parts]
     takes = [kind == Op.BARRIER or event.size_received > 0 for _, event, *_ in parts]
-    for rank, (_, _, begin, op, _) in enumerate(parts):
+    for rank, (_, _, begin, op, *_) in enumerate(parts):
         others = [parts[other][3].leave for other in range(len(parts)) if other != rank and takes[other]]
         if begin is not op or not gives[rank] or not others:
             continue
@@ -398,22 +416,170 @@ def instance(parts):
     barrier = kind == Op.BARRIER
     gives = [barrier or event.size_sent > 0 for _, event, *_ in parts]
     takes = [barrier or event.size_received > 0 for _, event, *_ in parts]
-    enters = [begin.enter for _, _, begin, _, _ in parts]
-    for rank, (_, event, _, op, end) in enumerate(parts):
-        others = [enters[other] for other in range(len(parts)) if other != rank and gives[other]]
+    enters = [begin.enter for _, _, begin, *_ in parts]
+    for rank, (_, event, _, op, end, _) in enumerate(parts):
+        others = [(enters[other], -other) for other in range(len(parts)) if other != rank and gives[other]]
         root = event.root
         if not takes[rank] or not others:
             continue
+        last, cause = max(others)
+        cause = parts[-cause][0]
         if kind in ALL:
-            op.wait(min(max(others), end), "Wait at Barrier" if barrier else "Wait at NxN")
+            op.wait(min(last, end), "Wait at Barrier" if barrier else "Wait at NxN", cause)
         elif kind in TO_ALL and rank != root and gives[root]:
-            op.wait(min(enters[root], end), "Late Broadcast")
+            op.wait(min(enters[root], end), "Late Broadcast", parts[root][0])
         elif kind in TO_ONE and rank == root:
-            op.wait(min(max(others), end), "Early Reduce")
+            op.wait(min(last, end), "Early Reduce", cause)
         elif kind in PREFIX:
-            lower = [enters[other] for other in range(rank) if gives[other]]
+            lower = [(enters[other], -other) for other in range(rank) if gives[other]]
             if lower:
-                op.wait(min(max(lower), end), "Early Scan")
+                last, cause = max(lower)
+                op.wait(min(last, end), "Early Scan", parts[-cause][0])
+
+
+def kind_of(op):
+    """What members of a collective operation wait for."""
+    if op in ALL:
+        return "Wait at Barrier" if op == Op.BARRIER else "Wait at NxN"
+    kinds = {"Late Broadcast": TO_ALL, "Early Reduce": TO_ONE, "Early Scan": PREFIX}
+    return next((kind for kind, ops in kinds.items() if op in ops), "")
+
+
+class Spent:
+    """Sums of disjoint intervals of time, in their order."""
+
+    def __init__(self):
+        self.begins, self.ends, self.sums = [], [], [0]
+
+    def add(self, begin, end):
+        if end > begin:
+            self.begins.append(begin)
+            self.ends.append(end)
+            self.sums.append(self.sums[-1] + end - begin)
+
+    def until(self, time):
+        """The sum of what is before then."""
+        at = bisect.bisect_left(self.begins, time)
+        return self.sums[at] - (max(0, self.ends[at - 1] - time) if at else 0)
+
+    def between(self, begin, end):
+        return self.until(end) - self.until(begin) if end > begin else 0
+
+
+def delays(main_threads, messages, together):
+    """What all waits are blamed on. `together` are the collective operations: kind, who receives data, and of each process the operations in which it begins and
+    ends, and the place of its end in the order of the trace."""
+    spent, waited = defaultdict(lambda: defaultdict(Spent)), defaultdict(lambda: defaultdict(Spent))
+    begins, initialised = {}, {}
+    for process, events in main_threads.items():
+        events = [event for event in events if isinstance(event, (ev.Enter, ev.Leave))]
+        path, now = [], events[0].time if events else 0
+        begins[process] = now
+        for event in events:
+            spent[process][path[-1][0] if path else ""].add(now, event.time)
+            now = event.time
+            if isinstance(event, ev.Enter):
+                path.append((event.region.name, now))
+            else:
+                name, entered = path.pop()
+                if name.lower().removeprefix("p").rstrip("_") in ("mpi_init", "mpi_init_thread"):
+                    initialised[process] = entered, now
+    if initialised:
+        all_in = max(min(left for _, left in initialised.values()), max(entered for entered, _ in initialised.values()))
+        begins.update((process, min(all_in, left)) for process, (_, left) in initialised.items())
+    for op in Operation.all:
+        waited[op.location][op.region].add(op.enter, op.waited()[0])
+
+    # The operation of another process that each one waits for.
+    sent, posted, taken = defaultdict(list), defaultdict(list), defaultdict(list)
+    for send, receive in messages:
+        sent[receive["op"], send["own"]].append(send["op"])
+        posted[send["end"], receive["own"]].append(receive["post"])
+    for kind, _, parts in together:
+        for _, _, op, ended in parts:
+            taken[op, kind].append((ended, {own: begin for own, begin, *_ in parts}))
+    sources = {}
+    for op in Operation.all:
+        _, kind, cause = op.waited()
+        if kind == "Late Sender":
+            sources[op] = max(sent[op, cause], key=lambda other: other.number, default=None)
+        elif kind == "Late Receiver":
+            sources[op] = max(posted[op, cause], key=lambda other: other.number, default=None)
+        elif kind and kind not in ("Late Post", "Early Wait", "Lock Contention"):
+            last = max(((ended, begin) for ended, begin in taken[op, kind] if cause in begin), key=lambda end: end[0])
+            sources[op] = last[1][cause]
+
+    # Who was synchronised with whom: in which operation, and since when its time counts.
+    def since(op, left):
+        return op.number, min(max(left, op.enter), op.leave)
+
+    met, common = defaultdict(list), defaultdict(list)
+    for op, source in sources.items():
+        _, kind, cause = op.waited()
+        if source is not None and kind in ("Late Sender", "Late Receiver", "Late Broadcast", "Early Reduce"):
+            met[op.location, cause].append(since(op, source.leave))
+            met[cause, op.location].append(since(source, op.leave))
+    for what, takes, parts in together:
+        if not what.startswith("Wait at") or len(parts) < 2:
+            continue
+        counts = {}
+        for own, _, op, _ in parts:
+            first = min((other.leave for who, _, other, _ in parts if who != own and takes[who]), default=op.leave)
+            until, kind, _ = op.waited()
+            counts[own] = since(op, max(first, until if kind.startswith("Wait at") else first))
+        for own, _, op, ended in parts:
+            common[own].append((op.number, ended, counts))
+    met = {pair: sorted(points) for pair, points in met.items()}
+    common = {process: sorted(points, key=lambda point: point[:2]) for process, points in common.items()}
+
+    def last(pair, number):
+        points = met.get(pair, [])
+        at = bisect.bisect_left(points, (number,))
+        return points[at - 1] if at else (-1, begins[pair[0]])
+
+    blamed, others = defaultdict(int), defaultdict(int)
+    for op in Operation.all:
+        until, kind, cause = op.waited()
+        wait, source = until - op.enter, sources.get(op)
+        if not kind:
+            continue
+        if source is None:
+            others["not examined"] += wait
+            continue
+        own, other = last((op.location, cause), op.number), last((cause, op.location), source.number)
+        points = common.get(op.location, [])
+        at = bisect.bisect_left(points, op.number, key=lambda point: point[0])
+        both = next((counts for *_, counts in reversed(points[:at]) if cause in counts), None)
+        if both is not None:
+            own, other = max(own, both[op.location]), max(other, both[cause])
+            if both[cause][0] >= source.number:
+                others["not examined"] += wait
+                continue
+
+        def took(process, begin, end):
+            regions = spent[process].items()
+            return {name: of.between(begin, end) - waited[process][name].between(begin, end) for name, of in regions}
+
+        of_waiter, of_delayer = took(op.location, own[1], op.enter), took(cause, other[1], source.enter)
+        more = {name: max(0, ticks - of_waiter.get(name, 0)) for name, ticks in of_delayer.items()}
+        passed_on = sum(of.between(other[1], source.enter) for of in waited[cause].values())
+        whole = sum(more.values()) + passed_on
+        if whole and kind in ("Late Sender", "Late Receiver"):
+            whole = max(whole, wait)
+        rest = wait
+        for name, ticks in more.items():
+            if ticks:
+                blamed[name] += wait * ticks // whole
+                rest -= wait * ticks // whole
+        if passed_on:
+            others["propagated"] += wait * passed_on // whole
+            rest -= wait * passed_on // whole
+        others["unexplained"] += rest
+    for name, ticks in sorted(blamed.items()):
+        if ticks:
+            print(f"{name},{ticks}")
+    for name in ("propagated", "unexplained", "not examined"):
+        print(f"{name},{others[name]}")
 
 
 if __name__ == "__main__":

@@ -176,16 +176,7 @@ fn completions(
     stage: usize,
     waits: &mut [TimelineWaits],
 ) -> Result<()> {
-    let left: Vec<Vec<i64>> = operations
-        .iter()
-        .map(|own| {
-            let leave = |(event, &operation): (usize, &u32)| match operation {
-                Operations::NONE => own.stages[stage].event[event],
-                operation => own.stages[stage].leave[operation as usize],
-            };
-            own.of_event.iter().enumerate().map(leave).collect()
-        })
-        .collect();
+    let left: Vec<Vec<i64>> = operations.iter().map(|own| own.left(stage)).collect();
     let all = Contributions::meet(transport, program, &left, Direction::Backward)?;
     for (comm, contributions) in program.collectives.comms.iter().zip(all) {
         contributions.results(comm, Direction::Backward, &mut |member, instance, begin, negated| {

@@ -94,6 +94,16 @@ impl Operations {
         }
     }
 
+    /// When the operation around each visited event was left; the events' own times without one.
+    pub fn left(&self, stage: usize) -> Vec<i64> {
+        let times = &self.stages[stage];
+        let leave = |(event, &operation): (usize, &u32)| match operation {
+            Self::NONE => times.event[event],
+            operation => times.leave[operation as usize],
+        };
+        self.of_event.iter().enumerate().map(leave).collect()
+    }
+
     /// When the operation in which a receive was posted was entered; the receive's own if that is not known.
     pub fn posted(&self, stage: usize, event: usize) -> i64 {
         match self.partner[event] {

@@ -7,7 +7,7 @@ use clc_engine::matching::local_timeline::LocalTimeline;
 use std::ops::Range;
 
 /// So many operations make a block.
-const BLOCK: u32 = 256;
+const BLOCK: u32 = 64;
 
 /// The regions of all hosted processes under one numbering, ascending, so that a profile is a list with an element each.
 #[derive(Debug, Default)]
@@ -26,14 +26,16 @@ struct ProcessPlaces {
 }
 
 impl RegionPlaces {
-    /// Of hosted processes: their gaps, and the innermost region of each node of their call trees.
-    pub(super) fn new(processes: &[(&Gaps, Vec<u32>)]) -> RegionPlaces {
-        let all = processes.iter().flat_map(|(gaps, nodes)| gaps.regions.iter().chain(nodes)).copied();
+    /// Of hosted processes: their gaps, and the innermost region of each node of their call trees. `canonical` gives one region for all that are the same.
+    pub(super) fn new(processes: &[(&Gaps, Vec<u32>)], canonical: impl Fn(u32) -> u32) -> RegionPlaces {
+        let all = processes.iter().flat_map(|(gaps, nodes)| gaps.regions.iter().chain(nodes));
+        let all = all.map(|&region| canonical(region));
         let mut regions: Vec<u32> = all.collect();
         regions.sort_unstable();
         regions.dedup();
-        let places =
-            |of: &[u32]| of.iter().map(|region| regions.partition_point(|other| other < region) as u32).collect();
+        let places = |of: &[u32]| {
+            of.iter().map(|&region| regions.partition_point(|&other| other < canonical(region)) as u32).collect()
+        };
         let processes = processes
             .iter()
             .map(|(gaps, nodes)| ProcessPlaces { of_gaps: places(&gaps.regions), of_nodes: places(nodes) })
@@ -104,12 +106,22 @@ impl Profile {
     }
 }
 
+/// Where an interval begins: in the operation in which a process was synchronised with another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Since {
+    pub(super) operation: u32,
+    /// When the other one left its own operation: the rest of this one counts.
+    pub(super) left: i64,
+}
+
 /// What the hosted processes have done under the times of one stage: an interval of any length takes no more work than two blocks of operations.
 pub(super) struct Done<'a> {
     operations: &'a [Operations],
     gaps: &'a [&'a Gaps],
     places: &'a RegionPlaces,
     waits: &'a [TimelineWaits],
+    /// When the first process was done with initialising MPI, but not before the last one had begun.
+    initialised: i64,
     stage: usize,
     /// By process: time by place of the region, and waiting, before each block.
     blocks: Vec<Vec<Block>>,
@@ -124,9 +136,11 @@ impl<'a> Done<'a> {
         gaps: &'a [&'a Gaps],
         places: &'a RegionPlaces,
         waits: &'a [TimelineWaits],
+        initialised: i64,
         stage: usize,
     ) -> Done<'a> {
-        let mut done = Done { operations, gaps, places, waits, stage, blocks: Vec::with_capacity(gaps.len()) };
+        let mut done =
+            Done { operations, gaps, places, waits, initialised, stage, blocks: Vec::with_capacity(gaps.len()) };
         let mut sums = places.profile();
         for (process, gaps) in (0..).map(LocalTimeline).zip(gaps) {
             let mut blocks = Vec::new();
@@ -162,10 +176,20 @@ impl<'a> Done<'a> {
         }
     }
 
-    /// What a hosted process did after operation `since` and before operation `until`, in the place of what `sums` had.
-    pub(super) fn between(&self, sums: &mut Profile, process: LocalTimeline, since: Option<u32>, until: u32) {
+    /// What a hosted process did since it was synchronised in an operation, or since MPI was initialised, and before operation `until`, in the place of what
+    /// `sums` had.
+    pub(super) fn between(&self, sums: &mut Profile, process: LocalTimeline, since: Option<Since>, until: u32) {
         sums.clear();
-        let first = since.map_or(0, |since| since + 1).min(until);
+        match since {
+            Some(since) => self.add_rest(sums, process, since),
+            None => {
+                if let Some(call) = self.gaps[process.place()].initialised {
+                    let place = self.places.processes[process.place()].of_gaps[call.place as usize];
+                    sums.add(place, (call.leave[self.stage] - self.initialised).max(0));
+                }
+            }
+        }
+        let first = since.map_or(0, |since| since.operation + 1).min(until);
         let (from, to) = (first.div_ceil(BLOCK), until / BLOCK);
         let blocks = &self.blocks[process.place()];
         let (Some((before, waited_before)), Some((after, waited))) =
@@ -181,5 +205,20 @@ impl<'a> Done<'a> {
         after.iter().for_each(|&(place, ticks)| sums.add(place, ticks));
         before.iter().for_each(|&(place, ticks)| sums.add(place, -ticks));
         sums.waited += waited - waited_before;
+    }
+
+    /// Adds the rest of an operation in which a hosted process was synchronised.
+    fn add_rest(&self, sums: &mut Profile, process: LocalTimeline, since: Since) {
+        let (own, operation) = (&self.operations[process], since.operation as usize);
+        let times = &own.stages[self.stage];
+        let (enter, leave) = (times.enter[operation], times.leave[operation]);
+        let from = since.left.max(enter).min(leave);
+        let waited = self.waits[process].of(since.operation).map_or(0, |wait| (enter + wait.ticks).min(leave) - from);
+        let waited = waited.max(0);
+        sums.waited += waited;
+        sums.add(
+            self.places.processes[process.place()].of_nodes[own.call_path[operation] as usize],
+            leave - from - waited,
+        );
     }
 }

@@ -1,9 +1,11 @@
 //! What is found out about the waits of a timeline.
 
+use clc_engine::matching::instances::Instance;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::path::PathWait;
 use clc_execution::waiting::{DetailKind, WaitKind};
 use clc_trace::CollectiveOp;
+use controlled_logical_clock::semantics::CollectiveClass;
 
 /// An operation waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,13 @@ pub struct TimelineWaits {
     pub details: Vec<Detail>,
 }
 
+impl TimelineWaits {
+    /// The wait of an operation.
+    pub(super) fn of(&self, operation: u32) -> Option<&OperationWait> {
+        self.waits.binary_search_by_key(&operation, |wait| wait.operation).ok().and_then(|at| self.waits.get(at))
+    }
+}
+
 /// An operation waited for a lock that another process held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockWait {
@@ -51,6 +60,19 @@ pub struct Detail {
     pub kind: DetailKind,
     /// How long.
     pub ticks: i64,
+}
+
+/// What members of a collective operation wait for; nothing if it is not known who waits for whom.
+pub(super) fn kind_of(instance: &Instance) -> Option<WaitKind> {
+    match instance.class {
+        CollectiveClass::NToN if is_fence(instance.op) => Some(WaitKind::WaitAtFence),
+        CollectiveClass::NToN if instance.op == CollectiveOp::BARRIER => Some(WaitKind::WaitAtBarrier),
+        CollectiveClass::NToN => Some(WaitKind::WaitAtNxn),
+        CollectiveClass::OneToN => Some(WaitKind::LateBroadcast),
+        CollectiveClass::Prefix => Some(WaitKind::EarlyScan),
+        CollectiveClass::NToOne => Some(WaitKind::EarlyReduce),
+        CollectiveClass::Unconstrained => None,
+    }
 }
 
 /// Whether an operation is a fence that counts as a barrier.

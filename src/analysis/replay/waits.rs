@@ -9,7 +9,7 @@
 
 use crate::analysis::replay::details;
 use crate::analysis::replay::operations::Operations;
-use crate::analysis::replay::timeline_waits::{LockWait, OperationWait, TimelineWaits, is_fence};
+use crate::analysis::replay::timeline_waits::{LockWait, OperationWait, TimelineWaits, kind_of};
 use clc_engine::comm::Transport;
 use clc_engine::matching::channels::Trust;
 use clc_engine::matching::hash::HashMap;
@@ -20,8 +20,7 @@ use clc_engine::replay::contributions::{Contributions, Direction};
 use clc_engine::replay::program::Program;
 use clc_execution::path::PathWait;
 use clc_execution::waiting::{WaitKind, send_waits_until, waits_until};
-use clc_trace::{CollectiveOp, Result};
-use controlled_logical_clock::semantics::CollectiveClass;
+use clc_trace::Result;
 use std::cmp::Reverse;
 
 /// What is known of the waits of one operation so far.
@@ -72,17 +71,7 @@ pub fn waits(
         comms.iter().zip(Contributions::meet(transport, program, &entered, Direction::Forward)?)
     {
         contributions.latest(comm, &mut |member, instance, event, latest, rank| {
-            let instance = &comm.instances[instance];
-            let cause = comm.processes[rank].0;
-            let kind = match instance.class {
-                CollectiveClass::NToN if is_fence(instance.op) => Some(WaitKind::WaitAtFence),
-                CollectiveClass::NToN if instance.op == CollectiveOp::BARRIER => Some(WaitKind::WaitAtBarrier),
-                CollectiveClass::NToN => Some(WaitKind::WaitAtNxn),
-                CollectiveClass::OneToN => Some(WaitKind::LateBroadcast),
-                CollectiveClass::Prefix => Some(WaitKind::EarlyScan),
-                CollectiveClass::NToOne => Some(WaitKind::EarlyReduce),
-                CollectiveClass::Unconstrained => None,
-            };
+            let (cause, kind) = (comm.processes[rank].0, kind_of(&comm.instances[instance]));
             search.until(member.timeline, event, latest, kind, Some(cause));
         });
     }

@@ -1,6 +1,6 @@
 //! Delay costs: what a process did too long, so that another one waited for it.
 //!
-//! Since their last common synchronisation, waiter and delayer did things that took one longer than the other. What took the delayer longer, its *delays*, and
+//! Since the two were last synchronised (by a wait of one for the other, or of all for all), waiter and delayer did things that took one longer than the other. What took the delayer longer, its *delays*, and
 //! what it waited itself for others made the waiter wait; the waiting time is divided among them in proportion (Böhme, Geimer, Wolf and Arnold, *Identifying the
 //! root causes of wait states in large-scale parallel applications*, International Conference on Parallel Processing 2010).
 
@@ -9,17 +9,18 @@
 pub struct DelayCosts {
     /// On waiting of the delayer.
     pub propagated: i64,
-    /// On nothing that is known: the delayer took nothing longer than the waiter. Also what is lost in rounding.
+    /// On nothing that is known: the delayer took nothing longer than the waiter, or not by so much. Also what is lost in rounding.
     pub unexplained: i64,
 }
 
-/// Blames a wait that lasted `wait` ticks. `regions` is what the two did since their last common synchronisation: region, and time in it without waiting of the
-/// delayer and of the waiter, the delayer until the waiter waited no longer, the waiter until it waited; the delayer has `waited` for others meanwhile. `cost` is
-/// told the delays: region, and what it is blamed for (short-term costs).
+/// Blames a wait that lasted `wait` ticks. `regions` is what the two did since they were last synchronised: region, and time in it without waiting of the
+/// delayer and of the waiter, the delayer until the waiter waited no longer, the waiter until it waited; the delayer has `waited` for others meanwhile. If it is
+/// `capped`, nothing is blamed for more than it took. `cost` is told the delays: region, and what it is blamed for (short-term costs).
 pub fn blame(
     wait: i64,
     regions: impl Iterator<Item = (u32, i64, i64)> + Clone,
     waited: i64,
+    capped: bool,
     mut cost: impl FnMut(u32, i64),
 ) -> DelayCosts {
     let delays = regions.map(|(region, delayer, waiter)| (region, delayer - waiter)).filter(|&(_, delay)| delay > 0);
@@ -28,6 +29,7 @@ pub fn blame(
     if whole == 0 {
         return DelayCosts { propagated: 0, unexplained: wait };
     }
+    let whole = if capped { whole.max(wait.into()) } else { whole };
     let mut blamed = 0;
     for (region, delay) in delays {
         let part = share(wait, delay, whole);
@@ -57,11 +59,16 @@ mod tests {
 
     type Profile = BTreeMap<u32, i64>;
 
-    fn blamed(wait: i64, delayer: &Profile, waiter: &Profile, waited: i64) -> (Vec<(u32, i64)>, DelayCosts) {
+    fn blamed(
+        wait: i64,
+        delayer: &Profile,
+        waiter: &Profile,
+        (waited, capped): (i64, bool),
+    ) -> (Vec<(u32, i64)>, DelayCosts) {
         let of_waiter = |region: &u32| waiter.get(region).copied().unwrap_or(0);
         let regions = delayer.iter().map(|(region, &ticks)| (*region, ticks, of_waiter(region)));
         let mut delays = Vec::new();
-        let others = blame(wait, regions, waited, |region, cost| delays.push((region, cost)));
+        let others = blame(wait, regions, waited, capped, |region, cost| delays.push((region, cost)));
         (delays, others)
     }
 
@@ -70,15 +77,28 @@ mod tests {
         // 30 more in region 1, 10 more in region 2, less in region 3, and the delayer waited 20 itself.
         let delayer = Profile::from([(1, 50), (2, 10), (3, 5)]);
         let waiter = Profile::from([(1, 20), (3, 8)]);
-        let costs = blamed(30, &delayer, &waiter, 20);
+        let costs = blamed(30, &delayer, &waiter, (20, false));
         assert_eq!(costs, (vec![(1, 15), (2, 5)], DelayCosts { propagated: 10, unexplained: 0 }));
         // Only region 3 took it longer.
-        assert_eq!(blamed(7, &waiter, &delayer, 0).0, [(3, 7)]);
+        assert_eq!(blamed(7, &waiter, &delayer, (0, false)).0, [(3, 7)]);
         // Nothing did.
-        assert_eq!(blamed(7, &waiter, &waiter, 0), (Vec::new(), DelayCosts { propagated: 0, unexplained: 7 }));
+        assert_eq!(blamed(7, &waiter, &waiter, (0, false)), (Vec::new(), DelayCosts { propagated: 0, unexplained: 7 }));
         // What is lost in rounding.
         let delayer = Profile::from([(1, 1), (2, 1), (3, 1)]);
-        assert_eq!(blamed(10, &delayer, &Profile::new(), 0).1.unexplained, 1);
+        assert_eq!(blamed(10, &delayer, &Profile::new(), (0, false)).1.unexplained, 1);
+    }
+
+    #[test]
+    fn nothing_is_blamed_for_more_than_it_took() {
+        // 30 and 10 more, and 20 of waiting, for a wait of 90: 30 are for nothing that is known.
+        let delayer = Profile::from([(1, 30), (2, 10)]);
+        let costs = blamed(90, &delayer, &Profile::new(), (20, true));
+        assert_eq!(costs, (vec![(1, 30), (2, 10)], DelayCosts { propagated: 20, unexplained: 30 }));
+        let costs = blamed(90, &delayer, &Profile::new(), (20, false));
+        assert_eq!(costs, (vec![(1, 45), (2, 15)], DelayCosts { propagated: 30, unexplained: 0 }));
+        // A shorter one is divided.
+        let costs = blamed(30, &delayer, &Profile::new(), (20, true));
+        assert_eq!(costs, (vec![(1, 15), (2, 5)], DelayCosts { propagated: 10, unexplained: 0 }));
     }
 
     #[test]
@@ -93,11 +113,11 @@ mod tests {
     proptest! {
         #[test]
         fn all_parts_are_the_wait(
-            wait in 0i64..1 << 61, waited in 0i64..1 << 40,
+            wait in 0i64..1 << 61, waited in 0i64..1 << 40, capped: bool,
             delayer in prop::collection::btree_map(0u32..6, 0i64..1 << 60, 0..5),
             waiter in prop::collection::btree_map(0u32..6, 0i64..1 << 60, 0..5),
         ) {
-            let (delays, costs) = blamed(wait, &delayer, &waiter, waited);
+            let (delays, costs) = blamed(wait, &delayer, &waiter, (waited, capped));
             let sum: i64 = delays.iter().map(|&(_, cost)| cost).sum();
             prop_assert_eq!(sum + costs.propagated + costs.unexplained, wait);
             prop_assert!(delays.iter().all(|&(_, cost)| cost >= 0) && costs.propagated >= 0);

@@ -150,7 +150,7 @@ pub struct DelayCosts {
     pub further_processes: u64,
     /// Caused by waiting of those that were waited for.
     pub propagated: DelayCost,
-    /// Not explained: those that were waited for took longer in no region.
+    /// Not explained: those that were waited for did not take so much longer in any region.
     pub unexplained: DelayCost,
     /// Not examined: kinds of waiting, or threads, that are not looked at.
     pub not_examined: DelayCost,

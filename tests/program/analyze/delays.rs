@@ -1,19 +1,21 @@
 //! Delay costs, worked out by hand.
 
 use super::hand_made::*;
-use super::{analysis, check_sums, list, micros, report};
-use crate::common::{alone, run, with_ranks};
+use super::{analysis, check_sums, list, micros, number, report, simulated};
+use crate::common::{alone, anchor, fixtures, name, run, tool, with_ranks};
 use clc_trace::{CollectiveOp, Event, Root};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const ASSEMBLE: u32 = 7;
 const SOLVE: u32 = 8;
+const INITIALISE: u32 = 9;
 
 fn made(ranks: &[Events]) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let names = [&NAMES[..], &["assemble", "solve"]].concat();
+    let names = [&NAMES[..], &["assemble", "solve", "PMPI_Init_thread"]].concat();
     let trace = hand_made_of(directory.path(), &names, ranks);
     (directory, trace)
 }
@@ -33,6 +35,55 @@ fn blamed(analysis: &Value) -> Blamed {
     )
 }
 
+/// What waiting in an archive is blamed on, in ticks: by the judge, and by the program. Regions of one name together.
+#[track_caller]
+pub fn judged(trace: &Path, analysis: &Value, resolution: f64) -> [BTreeMap<String, i64>; 2] {
+    let printed = run(tool("waiting_times.py").arg(anchor(trace)).arg("--delays")).expect(0, "the judge").stdout;
+    let line = |line: &str| {
+        let (name, ticks) = line.rsplit_once(',').expect("a name and a number");
+        (name.to_owned(), ticks.parse().expect("a number"))
+    };
+    let judged: BTreeMap<String, i64> = printed.lines().map(line).collect();
+    let delays = &analysis["waits"]["delays"];
+    assert_eq!(delays["further_regions"], 0);
+    let ticks = |cost: &Value| (number(&cost["before_seconds"]) * resolution).round() as i64;
+    let mut found = BTreeMap::new();
+    for entry in list(&delays["by_region"]) {
+        *found.entry(entry["region"].as_str().expect("a name").to_owned()).or_default() += ticks(&entry["cost"]);
+    }
+    found.retain(|_, ticks| *ticks > 0);
+    for (name, field) in
+        [("propagated", "propagated"), ("unexplained", "unexplained"), ("not examined", "not_examined")]
+    {
+        found.insert(name.to_owned(), ticks(&delays[field]));
+    }
+    [judged, found]
+}
+
+#[test]
+fn an_independent_judge_blames_the_same() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut traces = Vec::new();
+    for pattern in ["mix", "halo2d", "wavefront", "master-worker", "pipeline", "solver"] {
+        for clock in ["ntp", "perfect"] {
+            let more = format!("--pattern {pattern} --ranks 6 --events 2k --clock {clock} --seed 4 --measurements 2");
+            traces.push(simulated(directory.path(), &format!("{pattern}-{clock}"), &more));
+        }
+    }
+    for recorded in fixtures() {
+        // As libotf2's Python can read it.
+        let (native, archive) = (format!("{}.clct", name(&recorded)), directory.path().join(name(&recorded)));
+        run(alone().arg("convert").arg(&recorded).arg(directory.path().join(&native)).arg("-q")).expect(0, &native);
+        run(alone().arg("convert").arg(directory.path().join(&native)).arg(&archive).arg("-q")).expect(0, &native);
+        traces.push(archive);
+    }
+    for trace in traces {
+        let analysis = analysis(&trace, &["--as-recorded", "--top", "1000"]);
+        let [judged, found] = judged(&trace, &analysis, 1e9);
+        assert_eq!(found, judged, "{}", trace.display());
+    }
+}
+
 #[track_caller]
 fn assert_blamed(ranks: &[Events], regions: &[(&str, f64)], processes: &[(u64, f64)], others: [f64; 3]) {
     let (_directory, trace) = made(ranks);
@@ -43,6 +94,8 @@ fn assert_blamed(ranks: &[Events], regions: &[(&str, f64)], processes: &[(u64, f
         let result = report(command, &trace, &["--as-recorded", "--windows", "1"])["analysis"].take();
         check_sums(&result, "by hand");
         assert_eq!(blamed(&result), expected, "{ranks} ranks");
+        let [judged, found] = judged(&trace, &result, 1e6);
+        assert_eq!(found, judged, "the judge");
     }
 }
 
@@ -154,6 +207,68 @@ fn long_intervals_have_all_that_was_done() {
     // 1390 of waiting for 690 and 700; then 1389, of which 689.5 and 699.5.
     let regions = [("MPI_Send", 700.0 + 699.0), ("solve", 690.0 + 689.0)];
     assert_blamed(&[first.concat(), second.concat(), third], &regions, &[(0, 2778.0)], [0.0, 1.0, 0.0]);
+}
+
+#[test]
+fn a_message_that_nobody_waited_for_synchronises_nobody() {
+    // 1 receives at 19 what was sent at 10, and then waits 20 for the next: since the beginning 0 has solved 36 and sent 4.
+    let first = [region(SOLVE, 0, 10, &[]), send(1, 0, 10, 14), region(SOLVE, 14, 40, &[]), send(1, 1, 40, 41)];
+    let second = [region(ASSEMBLE, 0, 19, &[]), receive(0, 0, 19, 20), receive(0, 1, 20, 45)];
+    assert_blamed(&[first.concat(), second.concat()], &[("solve", 18.0), ("MPI_Send", 2.0)], &[(0, 20.0)], [0.0; 3]);
+}
+
+#[test]
+fn no_more_is_blamed_on_a_sender_than_what_it_took_longer() {
+    // 0 begins at 25 only.
+    let first = [region(SOLVE, 25, 30, &[]), send(1, 0, 30, 31)].concat();
+    assert_blamed(&[first, receive(0, 0, 0, 32)], &[("solve", 5.0)], &[(0, 5.0)], [0.0, 25.0, 0.0]);
+}
+
+#[test]
+fn what_follows_the_synchronisation_in_its_operation_counts() {
+    // 1 leaves the barrier 15 after 0.
+    let first = [barrier(0, 10), receive(1, 0, 10, 27)].concat();
+    let second = [barrier(0, 25), send(0, 0, 25, 26)].concat();
+    assert_blamed(&[first, second], &[("MPI_Collective", 15.0)], &[(1, 15.0)], [0.0; 3]);
+}
+
+#[test]
+fn waiting_for_a_third_process_in_the_synchronising_operation_is_passed_on() {
+    // In one call 1 sends to 0 and receives from 2, for which it waits 10..30; 0 has received at 12, and waits then 28 for the next message of 1: 18 of them for 2.
+    let both = [(10, Event::MpiSend(message(0, 0))), (39, Event::MpiRecv(message(2, 0)))];
+    let first = [receive(1, 0, 5, 12), receive(1, 1, 12, 42)].concat();
+    let second = [region(SEND, 10, 40, &both), send(0, 1, 40, 41)].concat();
+    let third = [region(SOLVE, 0, 30, &[]), send(1, 0, 30, 31)].concat();
+    let regions = [("solve", 20.0), ("MPI_Send", 10.0)];
+    assert_blamed(&[first, second, third], &regions, &[(2, 20.0), (1, 10.0)], [18.0, 5.0, 0.0]);
+}
+
+#[test]
+fn a_root_is_synchronised_with_those_that_waited_for_it() {
+    // 0 enters the broadcast at 20, 1 at 10, 2 at 21. Then 1 waits 11 for what 0 did since, 2 waits 9 for all that 0 did.
+    let broadcast = |enter: u64, leave: u64| collective(CollectiveOp::BCAST, Root::Rank(0), enter, leave);
+    let first = [
+        region(ASSEMBLE, 0, 20, &[]),
+        broadcast(20, 22),
+        region(SOLVE, 22, 32, &[]),
+        send(2, 0, 32, 33),
+        send(1, 0, 33, 34),
+    ];
+    let second = [broadcast(10, 22), receive(0, 0, 22, 36)];
+    let third = [broadcast(21, 23), receive(0, 0, 23, 36)];
+    let ranks = [first.concat(), second.concat(), third.concat()];
+    let regions = [("assemble", 16.0), ("solve", 13.0), ("MPI_Send", 1.0)];
+    assert_blamed(&ranks, &regions, &[(0, 30.0)], [0.0; 3]);
+}
+
+#[test]
+fn processes_begin_together_when_mpi_is_initialised() {
+    // What was before does not count, but that 0 was done with it 30 later than 1 does.
+    let first =
+        [region(SOLVE, 0, 20, &[]), region(INITIALISE, 20, 50, &[]), region(SOLVE, 50, 60, &[]), send(1, 0, 60, 62)];
+    let second = [region(INITIALISE, 5, 20, &[]), receive(0, 0, 20, 65)];
+    let regions = [("PMPI_Init_thread", 30.0), ("solve", 10.0)];
+    assert_blamed(&[first.concat(), second.concat()], &regions, &[(0, 40.0)], [0.0; 3]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod by_hand;
 mod delays;
 pub mod hand_made;
 mod output;
+mod scalasca;
 mod thread_clocks;
 mod thread_waits;
 mod traces;

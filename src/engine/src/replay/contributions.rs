@@ -161,6 +161,17 @@ impl Contributions {
         }
     }
 
+    /// For every member hosted here and every instance that is no prefix operation, whether something bounds it or not: member, instance and the largest
+    /// contribution of the others, if there is one.
+    pub fn of_others(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&HostedMember, InstanceIndex, Option<i64>)) {
+        for member in &comm.members {
+            for (k, _) in prefix_indexes(comm).filter(|(_, prefix)| prefix.is_none()) {
+                let largest = self.before(comm, k, member).excluding(member.rank.0.into());
+                visit(member, k, Some(largest).filter(|&largest| largest != NO_LOWER_BOUND));
+            }
+        }
+    }
+
     /// As [`Contributions::results`] forward, and who made the largest contribution: member, instance, bounded event, the contribution
     /// and the communicator rank of the other member that made it (of several, the lowest).
     pub fn latest(

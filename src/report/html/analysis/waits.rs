@@ -68,9 +68,9 @@ fn delays(delays: &DelayCosts) -> String {
         row
     };
     let mut html = String::from(
-        "<p>What made others wait: since their last common synchronisation, the process that was waited for spent more \
-        time in these regions than the one that waited, or waited itself (propagated). The waiting time is divided among \
-        them in proportion.</p>\n",
+        "<p>What made others wait: since one of the two last waited for the other, or all for all, the process that was \
+        waited for spent more time in these regions than the one that waited, or waited itself (propagated). The waiting \
+        time is divided among them in proportion.</p>\n",
     );
     let name = |region: &str| if region.is_empty() { "(outside of any region)".to_owned() } else { escape(region) };
     let mut rows: Vec<Vec<String>> =
