@@ -215,12 +215,13 @@ def main():
         together = []
         for parts in (parts for comm in done for parts in comm):
             takes = {own: event.collective_op == Op.BARRIER or event.size_received > 0 for own, event, *_ in parts}
-            ends = [(own, begin, op, ended) for own, _, begin, op, _, ended in parts]
-            together.append((kind_of(parts[0][1].collective_op), takes, ends))
+            of_each = [(own, begin, op, ended) for own, _, begin, op, _, ended in parts]
+            together.append((kind_of(parts[0][1].collective_op), takes, of_each))
         for passing in passings:
-            ends = [(own, op, op, ended) for own, op, _, ended in passing]
-            together.append(("Wait at Fence", dict.fromkeys([own for own, *_ in passing], True), ends))
-        return delays({ranks[location]: threads[location] for location in ranks}, messages, together)
+            of_each = [(own, op, op, ended) for own, op, _, ended in passing]
+            together.append(("Wait at Fence", dict.fromkeys([own for own, *_ in passing], True), of_each))
+        delays({ranks[location]: threads[location] for location in ranks}, messages, together)
+        return
     wrong_orders(messages)
     for comm in done:
         for parts in comm:
@@ -467,8 +468,8 @@ class Spent:
 
 
 def delays(main_threads, messages, together):
-    """What all waits are blamed on. `together` are the collective operations: kind, who receives data, and of each process the operations in which it begins and
-    ends, and the place of its end in the order of the trace."""
+    """What all waits are blamed on. `together` are the collective operations: kind, who receives data, and of each process the
+    operations in which it begins and ends, and the place of its end in the order of the trace."""
     spent, waited = defaultdict(lambda: defaultdict(Spent)), defaultdict(lambda: defaultdict(Spent))
     begins, initialised = {}, {}
     for process, events in main_threads.items():
@@ -506,8 +507,8 @@ def delays(main_threads, messages, together):
         elif kind == "Late Receiver":
             sources[op] = max(posted[op, cause], key=lambda other: other.number, default=None)
         elif kind and kind not in ("Late Post", "Early Wait", "Lock Contention"):
-            last = max(((ended, begin) for ended, begin in taken[op, kind] if cause in begin), key=lambda end: end[0])
-            sources[op] = last[1][cause]
+            ends = [(ended, begin) for ended, begin in taken[op, kind] if cause in begin]
+            sources[op] = max(ends, key=lambda end: end[0])[1][cause]
 
     # Who was synchronised with whom: in which operation, and since when its time counts.
     def since(op, left):
@@ -529,8 +530,10 @@ def delays(main_threads, messages, together):
             counts[own] = since(op, max(first, until if kind.startswith("Wait at") else first))
         for own, _, op, ended in parts:
             common[own].append((op.number, ended, counts))
-    met = {pair: sorted(points) for pair, points in met.items()}
-    common = {process: sorted(points, key=lambda point: point[:2]) for process, points in common.items()}
+    for points in met.values():
+        points.sort()
+    for points in common.values():
+        points.sort(key=lambda point: point[:2])
 
     def last(pair, number):
         points = met.get(pair, [])

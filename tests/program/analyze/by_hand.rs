@@ -29,6 +29,8 @@ pub fn judged_as(trace: &Path, expected: &[i64], more: &[&str]) -> Value {
     let found = waits(&result, "before", 1e6);
     assert_eq!(found.iter().take(expected.len()).map(|(sum, _)| *sum).collect::<Vec<_>>(), expected);
     assert_eq!(found, judged(trace), "the judge");
+    let [judged, found] = super::delays::judged(trace, &result, 1e6);
+    assert_eq!(found, judged, "the judge of delays");
     result
 }
 
