@@ -128,7 +128,7 @@ impl GapRecorder {
     /// The next operation begins.
     pub fn operation(&mut self) {
         let mut sums = std::mem::take(&mut self.sums);
-        if self.gaps.operations % INDEXED == 0 {
+        if self.gaps.operations.is_multiple_of(INDEXED) {
             self.gaps.starts.push(self.gaps.bytes.len());
         }
         self.gaps.operations += 1;
@@ -190,6 +190,23 @@ mod tests {
         assert_eq!(before(&gaps, 1), []);
         assert_eq!(before(&gaps, 2), [(Gaps::OUTSIDE, [1, 2])]);
         assert_eq!(before(&gaps, 3), []);
+    }
+
+    #[test]
+    fn what_was_before_mpi_was_initialised_is_not_kept() {
+        let mut recorder = GapRecorder::default();
+        recorder.until(Some(7), [10, 10]);
+        recorder.until(Some(7), [15, 15]);
+        recorder.until(Some(9), [20, 21]);
+        recorder.initialised(9, [15, 15], [20, 21]);
+        recorder.until(Some(7), [22, 24]);
+        recorder.operation();
+        // Another one after an operation says nothing.
+        recorder.initialised(7, [22, 24], [23, 25]);
+        let gaps = recorder.finish();
+        let call = gaps.initialised.expect("a call");
+        assert_eq!((gaps.regions[call.place as usize], call.enter, call.leave), (9, [15, 15], [20, 21]));
+        assert_eq!(before(&gaps, 0), [(7, [2, 3])]);
     }
 
     proptest! {
