@@ -110,9 +110,14 @@ impl GapRecorder {
         }
     }
 
+    /// Whether there was no operation yet.
+    pub fn is_first(&self) -> bool {
+        self.gaps.operations == 0
+    }
+
     /// MPI was initialised in `region` between these times: what was before does not count, unless there was an operation.
     pub fn initialised(&mut self, region: u32, enter: [i64; 2], leave: [i64; 2]) {
-        if self.gaps.operations == 0 {
+        if self.is_first() {
             self.sums.clear();
             self.gaps.initialised = Some(Initialised { place: self.place(region), enter, leave });
         }

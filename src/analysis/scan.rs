@@ -368,7 +368,9 @@ impl LocationScan<'_, '_> {
         if frame.mpi != Some(self.stack.len()) {
             return;
         }
-        if let Some(gaps) = self.gaps.as_mut().filter(|_| self.initialising.contains(&frame.region)) {
+        if let Some(gaps) =
+            self.gaps.as_mut().filter(|gaps| gaps.is_first() && self.initialising.contains(&frame.region))
+        {
             gaps.initialised(frame.region.0, frame.enter, time);
         }
         if let Some(locks) = &mut self.locks {

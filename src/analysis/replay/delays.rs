@@ -67,13 +67,16 @@ impl DelaySums {
     }
 }
 
-/// An operation of the delayer, as the waiter can name it.
+/// An instance on a communicator, as all ranks can name it.
+type Named = (CommIndex, InstanceIndex);
+
+/// The operation of the delayer that was waited for, as the waiter can name it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum DelayerOperation {
     /// By its place.
     Operation(u32),
-    /// The one in which it takes part in an instance on a communicator: in which it begins, if it is where the wait ends, else in which it ends.
-    Collective(CommIndex, InstanceIndex),
+    /// The one in which it begins an instance on a communicator.
+    Collective(Named),
 }
 
 /// Messages between a hosted process and another one: the operations that they belong to there and there, ascending.
@@ -87,7 +90,7 @@ struct Told {
     /// What was waited for.
     until: DelayerOperation,
     /// The last collective operation before in which both took part and all members wait for all.
-    collective: Option<DelayerOperation>,
+    collective: Option<Named>,
     /// Since when the waiter's time counts; from its beginning if there is nothing.
     own: Option<Since>,
 }
@@ -97,7 +100,7 @@ struct Told {
 struct Wait {
     delayer: u32,
     waiter: u32,
-    collective: Option<DelayerOperation>,
+    collective: Option<Named>,
     until: DelayerOperation,
     ticks: i64,
     /// Whether no more is blamed on anything than it took.
@@ -301,6 +304,7 @@ impl<'a> DelaySearch<'a> {
     }
 
     fn find_collectives(&mut self) {
+        let mut ended: Vec<Vec<(u32, u32, u32, InstanceIndex)>> = vec![Vec::new(); self.collectives.len()];
         for (place, comm) in self.program.collectives.comms.iter().enumerate() {
             let mut members: Vec<u32> = comm.processes.iter().map(|process| process.0).collect();
             members.sort_unstable();
@@ -310,17 +314,14 @@ impl<'a> DelaySearch<'a> {
                 for (instance, &end) in (0..).map(InstanceIndex).zip(&member.ends) {
                     let operation = self.operations[member.timeline].of_event[end as usize];
                     if self.is_main(member.timeline, operation) {
-                        self.collectives[member.timeline].push((operation, place as u32, instance));
+                        ended[member.timeline].push((operation, end, place as u32, instance));
                     }
                 }
             }
         }
-        for (timeline, list) in (0..).map(LocalTimeline).zip(&mut self.collectives) {
-            let end = |&(_, place, instance): &Took| {
-                let member = self.hosted[&(place as usize, timeline)];
-                self.program.collectives.comms[place as usize].members[member].ends[instance]
-            };
-            list.sort_by_cached_key(|took| (took.0, end(took)));
+        for (list, mut ended) in self.collectives.iter_mut().zip(ended) {
+            ended.sort_unstable();
+            list.extend(ended.into_iter().map(|(operation, _, place, instance)| (operation, place, instance)));
         }
     }
 
@@ -466,7 +467,7 @@ impl<'a> DelaySearch<'a> {
     /// Takes note at a hosted delayer that a process has waited for it; the operation that was waited for, if it is known.
     fn meet(&self, meeting: &Meeting, met: &mut [Vec<Met>]) -> Option<u32> {
         let process = LocalTimeline(meeting.delayer - self.program.first.0);
-        let operation = self.resolve(process, meeting.until, false)?;
+        let operation = self.resolve(process, meeting.until)?;
         met[process.place()].push(Met { partner: meeting.waiter, operation, left: meeting.left });
         Some(operation)
     }
@@ -535,7 +536,7 @@ impl<'a> DelaySearch<'a> {
                     kind_of(&instances(place)[instance]) == Some(wait.kind) && self.is_member(place, delayer)
                 });
                 let (_, place, instance) = of_kind.last()?;
-                Some(self.named(*place, *instance))
+                Some(DelayerOperation::Collective(self.named(*place, *instance)))
             }
         }
     }
@@ -565,32 +566,32 @@ impl<'a> DelaySearch<'a> {
     }
 
     /// Since when the time of a hosted process counts after a collective operation of which all wait for all.
-    fn since(&self, process: LocalTimeline, named: DelayerOperation, synchronised: &Synchronised) -> Option<Since> {
-        let operation = self.resolve(process, named, true)?;
-        let left = match named {
-            DelayerOperation::Collective(comm, instance) => {
-                let place = self.program.comm_index.get(&comm)?.place();
-                let member = *self.hosted.get(&(place, process))?;
-                synchronised.first_left[place][member].get(instance.place()).copied().unwrap_or(i64::MAX)
-            }
-            DelayerOperation::Operation(_) => i64::MAX,
-        };
-        Some(Since { operation, left })
+    fn since(&self, process: LocalTimeline, named: Named, synchronised: &Synchronised) -> Option<Since> {
+        let (place, number) = self.member(process, named.0)?;
+        let member = &self.program.collectives.comms[place].members[number];
+        let operation = self.operations[process].of_event[*member.ends.get(named.1.place())? as usize];
+        let left = synchronised.first_left[place][number].get(named.1.place()).copied().unwrap_or(i64::MAX);
+        Some(Since { operation, left }).filter(|_| self.is_main(process, operation))
     }
 
-    fn named(&self, place: u32, instance: InstanceIndex) -> DelayerOperation {
-        DelayerOperation::Collective(self.program.collectives.comms[place as usize].comm, instance)
+    fn named(&self, place: u32, instance: InstanceIndex) -> Named {
+        (self.program.collectives.comms[place as usize].comm, instance)
     }
 
-    /// The operation of a hosted process, if it is one of its main location.
-    fn resolve(&self, process: LocalTimeline, named: DelayerOperation, end: bool) -> Option<u32> {
-        let operation = match named {
+    /// The place of a communicator here, and that of a hosted process among its members here.
+    fn member(&self, process: LocalTimeline, comm: CommIndex) -> Option<(usize, usize)> {
+        let place = self.program.comm_index.get(&comm)?.place();
+        Some((place, *self.hosted.get(&(place, process))?))
+    }
+
+    /// The operation of a hosted process that was waited for, if it is one of its main location.
+    fn resolve(&self, process: LocalTimeline, until: DelayerOperation) -> Option<u32> {
+        let operation = match until {
             DelayerOperation::Operation(operation) => operation,
-            DelayerOperation::Collective(comm, instance) => {
-                let place = self.program.comm_index.get(&comm)?.place();
-                let member = &self.program.collectives.comms[place].members[*self.hosted.get(&(place, process))?];
-                let events = if end { &member.ends } else { &member.begins };
-                self.operations[process].of_event[*events.get(instance.place())? as usize]
+            DelayerOperation::Collective((comm, instance)) => {
+                let (place, number) = self.member(process, comm)?;
+                let member = &self.program.collectives.comms[place].members[number];
+                self.operations[process].of_event[*member.begins.get(instance.place())? as usize]
             }
         };
         Some(operation).filter(|&operation| self.is_main(process, operation))
@@ -643,7 +644,7 @@ impl CostSums<'_> {
     fn add(&mut self, wait: &Wait, waiter: &Profile) {
         let (search, stage) = (self.search, self.stage);
         let process = LocalTimeline(wait.delayer - search.program.first.0);
-        let Some(until) = search.resolve(process, wait.until, false) else { return self.not_examined(wait.ticks) };
+        let Some(until) = search.resolve(process, wait.until) else { return self.not_examined(wait.ticks) };
         let met = self.synchronised.before(process, wait.waiter, until);
         let collective = wait.collective.map(|named| search.since(process, named, self.synchronised));
         let since = match collective {
