@@ -234,9 +234,9 @@ def main():
             sums[what] += ticks
             counts[what] += 1
     for main_thread in ranks:
-        own = [events for location, events in threads.items() if location.group == main_thread.group]
-        if len(own) > 1:
-            for what, ticks, number in of_threads(threads[main_thread], own):
+        of_process = [events for location, events in threads.items() if location.group == main_thread.group]
+        if len(of_process) > 1:
+            for what, ticks, number in of_threads(threads[main_thread], of_process):
                 sums[what] += ticks
                 counts[what] += number
     for kind in ORDER + DETAILS + THREADS:
@@ -308,7 +308,7 @@ def of_threads(main_thread, all_threads):
                 if min(last, left) > entered:
                     yield THREADS[0], min(last, left) - entered, 1
     for team in teams:
-        idle = workers + 1 - len(passes[team.key])
+        idle = workers + 1 - (len(passes[team.key]) if team.key else 0)
         if idle > 0 and team.join > team.fork:
             yield THREADS[3], idle * (team.join - team.fork), idle
     for section in sections if teams else []:
