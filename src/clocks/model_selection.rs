@@ -365,7 +365,13 @@ mod tests {
     #[test]
     fn straight_clocks_within_stated_bounds_need_only_violations_that_they_explain() {
         // As OSU's latency benchmark: 0.8 us off measurements that are known to 9 us, violations by 0.3 us.
-        let straight = ClockFit { straight: true, stated: true, half_trip: 200.0, ..fit(800.0, 800.0, 0.1, 0.12) };
+        let straight = ClockFit {
+            straight: true,
+            stated: true,
+            half_trip: 200.0,
+            usual_half_trip: 200.0,
+            ..fit(800.0, 800.0, 0.1, 0.12)
+        };
         let reason =
             |fit: ClockFit, after| objection(&fit, &left(80_000, 300.0), &left(after, 0.0)).unwrap_or_default();
         assert_eq!(reason(straight, 800), "");
