@@ -483,13 +483,12 @@ impl<'a> DelaySearch<'a> {
         let left: Vec<Vec<i64>> = operations.iter().map(|own| own.left(stage)).collect();
         let all = Contributions::meet(transport, program, &left, Direction::Backward)?;
         let mut first: Vec<Vec<Vec<i64>>> = Vec::with_capacity(all.len());
-        for (comm, contributions) in program.collectives.comms.iter().zip(all) {
+        for ((place, comm), contributions) in program.collectives.comms.iter().enumerate().zip(all) {
             let mut of_members = vec![Vec::new(); comm.members.len()];
-            let numbers: HashMap<LocalTimeline, usize> =
-                comm.members.iter().enumerate().map(|(number, member)| (member.timeline, number)).collect();
             contributions.of_others(comm, &mut |member, instance, negated| {
                 let operation = operations[member.timeline].of_event[member.ends[instance] as usize];
-                let (Some(&number), Some(negated)) = (numbers.get(&member.timeline), negated) else { return };
+                let number = self.hosted.get(&(place, member.timeline));
+                let Some((&number, negated)) = number.zip(negated) else { return };
                 if comm.instances[instance].class != CollectiveClass::NToN || !self.is_main(member.timeline, operation)
                 {
                     return;

@@ -1,7 +1,6 @@
 //! How estimated clocks compare with recorded ones.
 
 use crate::evidence::Gain;
-use crate::observations::LATE;
 use serde::{Deserialize, Serialize};
 
 /// How clocks without recorded offsets, which show what was recorded, compare with those and with the estimated ones.
@@ -49,8 +48,8 @@ pub struct ClockFit {
     pub stated: bool,
     /// Half the shortest round trip of a pair of clocks that is better than most, in ticks: what either is known to; 0 without any.
     pub half_trip: f64,
-    /// Half the round trip that a pair of clocks in the middle reaches in its better windows, in ticks: longer than that where most messages are late; 0 without any.
-    pub usual_half_trip: f64,
+    /// Whether messages are late nearly always, and thereby predict each other well with wrong clocks.
+    pub late: bool,
     /// By how much a recorded offset may be wrong, in ticks: half a round trip, but no more than a network takes, or than was recorded with it.
     pub offset_error: f64,
     /// Whether any two clocks have messages in both directions: where all go round in a ring, only recorded offsets tell the clocks apart.
@@ -131,11 +130,6 @@ impl ClockFit {
         self.offsets.most.is_none_or(|measured| measured <= (BOTH * self.half_trip).max(SMALL * worst))
     }
 
-    /// Whether messages are late nearly always, and thereby predict each other well with wrong clocks.
-    pub fn is_of_late_messages(&self) -> bool {
-        self.usual_half_trip > LATE * self.half_trip
-    }
-
     /// Whether the evidence is so strong that recorded offsets may be wrong.
     pub fn is_overwhelming(&self) -> bool {
         self.gain.is_some_and(|gain| gain.is_overwhelming())
@@ -185,7 +179,7 @@ mod tests {
             wild: 0.0,
             stated: false,
             half_trip: 2000.0,
-            usual_half_trip: 2000.0,
+            late: false,
             offset_error: 2000.0,
             round_trips: true,
             gain,

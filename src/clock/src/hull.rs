@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 /// How steep lines may be, in units of value per unit of time.
 #[derive(Debug, Clone, Copy)]
 pub struct Steepest {
-    /// Where messages of both directions overlap in time.
+    /// Where messages of both directions overlap in time for half of the longer one of the two stretches, or more.
     pub overlapping: f64,
-    /// Where one direction ends before the other one begins, which may be the next moment: then a message or two that are in contradiction would make any slope.
+    /// Where they overlap for less, or one direction ends before the other one begins: then messages that waited make a steeper line the one with the larger margin, and two that contradict each other at nearly the same
+    /// moment would make any slope.
     pub apart: f64,
 }
 
@@ -75,10 +76,12 @@ pub fn widest(least: &[(f64, f64)], most: &[(f64, f64)], steepest: Steepest) -> 
     };
     let gap = |slope: f64| ends(slope).1 - ends(slope).0;
     let common = (end - from).min(until - begin);
+    let longer = (until - from).max(end - begin);
     let slope = if common <= 0.0 && gap(0.0) >= 0.0 {
         0.0
     } else if common >= 0.0 {
-        best_slope(&[&below, &above], steepest.overlapping, gap)
+        let steepest = if 2.0 * common >= longer { steepest.overlapping } else { steepest.apart };
+        best_slope(&[&below, &above], steepest, gap)
     } else {
         // The gap grows towards positive slopes where the lower points come last.
         level_slope(if end < from { steepest.apart } else { -steepest.apart }, gap)
@@ -223,6 +226,15 @@ mod tests {
         let (_, slope, margin) = line(1e5).unwrap();
         assert!((slope + 2e4).abs() < 1.0 && margin.abs() < 1e-9, "{slope} {margin}");
         assert_eq!(line(500.0), Some((0.0, 0.0, -10.0)));
+    }
+
+    #[test]
+    fn directions_that_overlap_for_a_moment_tell_no_slope() {
+        // Messages that have waited for some hundreds and more: the steeper the line, the farther it is from them.
+        let least = [(106.3, -285.0), (108.3, -3348.0)];
+        let most = [(21.0, 2377.0), (106.25, 600.0), (106.58, 5650.0)];
+        let slope = |apart| widest(&least, &most, Steepest { overlapping: 1e5, apart }).unwrap().1;
+        assert!((slope(10.0) - 10.0).abs() < 1e-9 && slope(1e5) > 1e4, "{} {}", slope(10.0), slope(1e5));
     }
 
     #[test]

@@ -112,11 +112,11 @@ const QUICK_SHARE: usize = 10;
 /// Share of a pair's windows whose round trips are not believed to be the shortest ones.
 const SHORTEST_SHARE: usize = 100;
 /// Half round trips in better windows, in units of the shortest ones, from which on messages are late.
-pub(crate) const LATE: f64 = 3.0;
+const LATE: f64 = 3.0;
 /// How much less is known from messages that lay there, in standard deviations.
 const LAIN: f64 = 30.0;
 /// No observation is better than this part of the typical half round trip: minima of two directions are not that equal.
-pub(crate) const FLOOR: f64 = 0.02;
+pub(super) const FLOOR: f64 = 0.02;
 
 impl Observations {
     /// In which of so many windows there are messages of each of so many clocks.
@@ -141,7 +141,7 @@ impl Observations {
     }
 
     /// Half the round trip that a pair in the middle reaches in its better windows, in ticks; none without round trips.
-    pub fn usual_half_trip(&self) -> Option<f64> {
+    fn usual_half_trip(&self) -> Option<f64> {
         let mut trips: Vec<f64> = self.half_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
         trips.get(trips.len() / 2).copied()
@@ -209,13 +209,9 @@ impl Observations {
 
     /// Fills in the standard deviations.
     fn weigh(&mut self, unknown: f64) {
-        let mut shortest: Vec<f64> = self.shortest_trips.values().copied().collect();
-        shortest.sort_by(f64::total_cmp);
-        self.precision = shortest.get(shortest.len() / 4).map_or(unknown, |quick| FLOOR * quick).max(1.0);
-        let mut trips: Vec<f64> = self.half_trips.values().copied().collect();
-        trips.sort_by(f64::total_cmp);
-        self.floor = trips.get(trips.len() / 2).map_or(unknown, |typical| FLOOR * typical).max(1.0);
-        let least = trips.first().copied().unwrap_or(0.0);
+        self.precision = self.quick_half_trip().map_or(unknown, |quick| FLOOR * quick).max(1.0);
+        self.floor = self.usual_half_trip().map_or(unknown, |usual| FLOOR * usual).max(1.0);
+        let least = self.half_trips.values().copied().reduce(f64::min).unwrap_or(0.0);
         for seen in &mut self.two_way {
             let quick = self.half_trips.get(&(seen.a, seen.b)).copied().unwrap_or(0.0);
             let waited = (seen.half_trip - quick).max(0.0);

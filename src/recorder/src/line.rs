@@ -207,8 +207,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let [asking, answering] = line(directory.path());
         let Page { question: Padded(question), answer: Padded(answer) } = asking.page;
-        let answerer = std::thread::spawn(move || answering.answer());
+        // It is there when the other one first looks, however late that is.
         question.store(1, Ordering::Release);
+        let answerer = std::thread::spawn(move || answering.answer());
         while answer.number.load(Ordering::Acquire) != 1 && !answerer.is_finished() {
             std::thread::yield_now();
         }

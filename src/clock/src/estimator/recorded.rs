@@ -239,7 +239,7 @@ impl Estimator {
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
             stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.bound > 0.0),
             half_trip: half_trip.unwrap_or(0.0),
-            usual_half_trip: self.observations.usual_half_trip().unwrap_or(0.0),
+            late: self.observations.are_late(),
             offset_error: half_trip.unwrap_or(0.0).min(long).min(bound),
             round_trips: half_trip.is_some(),
             gain: self.gain,

@@ -9,7 +9,7 @@ use crate::Method;
 use crate::anchor::Anchor;
 use crate::grid::Grid;
 use crate::hull::{Limit, Steepest, hulls};
-use crate::observations::{FLOOR, Observations, Offsets, OneWay};
+use crate::observations::{Observations, Offsets, OneWay};
 use crate::reference::{Composition, PairLine, compose};
 use crate::regression::regression;
 use crate::windows::BoundTable;
@@ -55,8 +55,10 @@ pub(super) fn are_possible(offsets: &Offsets, seen: &Observations) -> bool {
 
 /// Whether lines may be the better clocks where messages are late: hardly any message contradicts them, and in the mean over the run they are no farther from the estimate than messages usually take.
 pub(super) fn fit_late_messages(lines: &Offsets, estimate: &Offsets, seen: &Observations) -> bool {
-    let usual = FLOOR * seen.usual_half_trip().unwrap_or(0.0);
-    seen.are_late() && are_near(lines, estimate, usual) && differ(lines, estimate, seen) && are_possible(lines, seen)
+    seen.are_late()
+        && are_near(lines, estimate, seen.floor)
+        && differ(lines, estimate, seen)
+        && are_possible(lines, seen)
 }
 
 /// Part of half a round trip from which on it matters which of two sets of clocks is taken.
@@ -72,7 +74,7 @@ pub(super) fn differ(one: &Offsets, other: &Offsets, seen: &Observations) -> boo
     one.iter().zip(other).map(apart).any(|apart| apart > known)
 }
 
-/// Largest drift, as a part of one, that two clocks are given by messages of which one direction ends before the other one begins. Crystals differ by a tenth of that at most.
+/// Largest drift, as a part of one, that two clocks are given by messages whose directions hardly overlap in time. Crystals differ by a tenth of that at most.
 const UNLIKELY: f64 = 1e-3;
 
 /// How steep lines of pairs may be, in ticks per window of the grid.
@@ -197,7 +199,8 @@ mod tests {
     #[test]
     fn lines_may_be_better_where_messages_are_late() {
         // Half round trips: the shortest takes 500, most of them much longer.
-        let seen = |usual| Observations { half_trips: BTreeMap::from([((0, 1), usual)]), ..seen(2000) };
+        let seen =
+            |usual| Observations { half_trips: BTreeMap::from([((0, 1), usual)]), floor: 0.02 * usual, ..seen(2000) };
         let rows = |value: f64| vec![vec![0.0; 2000], vec![value; 2000]];
         let fits = |line: f64, estimate: f64, usual: f64| fit_late_messages(&rows(line), &rows(estimate), &seen(usual));
         assert!(fits(1100.0, 4000.0, 1600.0));
