@@ -257,7 +257,8 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     }
     match fit.gain {
         // Explained violations are evidence enough.
-        Some(gain) if mostly && gain.mean > 0.0 && fit.agrees(worst) => None,
+        Some(gain) if mostly && (gain.mean > 0.0 || gain.is_unclear()) && fit.agrees(worst) => None,
+        Some(gain) if explained && gain.is_likely() => None,
         Some(gain) if explained && gain.mean > 0.0 && fit.straight && fit.is_within_stated() => None,
         // So wrong that little can be learned from one half of the messages for the other.
         Some(_) if left.is_hopeless(fit, remaining) => None,
@@ -328,6 +329,22 @@ mod tests {
         assert!(objection(&fit, &left(18, 450_000.0), &left(1, 0.0)).is_none());
         assert!(
             objection(&fit, &left(18, 450_000.0), &left(9, 0.0)).is_some_and(|reason| reason.contains("significantly"))
+        );
+        // Where the gain is known badly, a loss that may be none does not speak against it.
+        let lost = |mean, error| ClockFit { gain: Some(Gain { mean, error }), ..fit };
+        let reason =
+            |fit: ClockFit, after| objection(&fit, &left(481, 450_000.0), &left(after, 0.0)).unwrap_or_default();
+        assert_eq!(reason(lost(-0.06, 0.18), 100), "");
+        assert!(
+            reason(lost(-0.06, 0.02), 100).contains("significantly")
+                && reason(lost(-0.5, 0.2), 100).contains("significantly")
+        );
+        // Nearly all violations are explained, at offsets that nobody else agrees with.
+        let far =
+            |mean, error| ClockFit { offsets: AtOffsets { most: Some(430_000.0), ..fit.offsets }, ..lost(mean, error) };
+        assert_eq!(reason(far(2.4, 0.7), 4), "");
+        assert!(
+            reason(far(2.4, 0.7), 5).contains("significantly") && reason(far(2.4, 1.3), 4).contains("significantly")
         );
         // Recorded offsets speak against it.
         assert!(

@@ -60,8 +60,8 @@ impl DelayModel {
         &self.delays[direction]
     }
 
-    /// Judges clocks by `observations` that they were not made from.
-    pub fn judge(&self, observations: &Observations, offsets: &[f64], windows: usize) -> Score {
+    /// Judges clocks by `observations` that they were not made from; errors are told by these `stretches` of the run.
+    pub fn judge(&self, observations: &Observations, offsets: &[f64], windows: usize, stretches: &Stretches) -> Score {
         let mut score = Score::default();
         let tolerance = TOLERANCE * observations.precision;
         let mut values = Vec::new();
@@ -74,8 +74,7 @@ impl DelayModel {
             values.extend(group.iter().map(|seen| direction.excess(seen, offsets, windows)));
             delays.log_densities(&mut values, tolerance);
             for (seen, value) in group.iter().zip(&values) {
-                let stretch = seen.window as usize * STRETCHES / windows.max(1);
-                let Some(sum) = score.sums.get_mut(stretch) else { continue };
+                let Some(sum) = score.sums.get_mut(stretches.of(seen.window)) else { continue };
                 if seen.awaited {
                     sum.0 += value;
                     sum.1 += 1;
@@ -93,6 +92,39 @@ impl DelayModel {
 const STRETCHES: usize = 64;
 /// The smallest and the largest gains of one in so many stretches are left out.
 const TRIMMED: usize = 16;
+
+/// Stretches of a run, from whose differences the error of a mean is told.
+#[derive(Debug, Clone)]
+pub struct Stretches {
+    /// By window.
+    of: Vec<usize>,
+}
+
+impl Stretches {
+    /// Those of a run of so many `windows` whose messages are in these `parts`, with messages in as many windows each: most programs begin with a time without any, and where all messages are in few
+    /// stretches, nothing is known of errors.
+    pub fn with_messages(parts: &[Observations], windows: usize) -> Stretches {
+        let mut seen = vec![false; windows];
+        for one in parts.iter().flat_map(|part| &part.one_way) {
+            if let Some(window) = seen.get_mut(one.window as usize) {
+                *window = true;
+            }
+        }
+        let count = seen.iter().filter(|seen| **seen).count().max(1);
+        let before = seen.iter().scan(0, |before, &seen| Some(std::mem::replace(before, *before + usize::from(seen))));
+        Stretches { of: before.map(|before| before * STRETCHES / count).collect() }
+    }
+
+    /// Those of a run of so many `windows`, as long each.
+    pub fn even(windows: usize) -> Stretches {
+        Stretches { of: (0..windows).map(|window| window * STRETCHES / windows.max(1)).collect() }
+    }
+
+    /// That of a window.
+    fn of(&self, window: u32) -> usize {
+        self.of.get(window as usize).copied().unwrap_or(STRETCHES)
+    }
+}
 
 /// Logarithms of densities, by stretch of the run: sum and number.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,6 +190,9 @@ const OVERWHELMING: f64 = 1.0;
 const SMALL_LOSS: f64 = 0.05;
 const KNOWN: f64 = 0.1;
 
+/// Standard errors from which on a gain or a loss is probably no chance.
+const LIKELY: f64 = 2.0;
+
 /// Largest loss, and in standard errors, that messages feign which are late together. In 206 recordings with known truth straight lines with losses up to this were better than the estimate in 22,
 /// by 4 times in the median, and worse in 8, by 1.7; with larger ones, clocks of another generator and of ours did walk or were sines.
 const FEIGNED_LOSS: f64 = 0.07;
@@ -169,6 +204,16 @@ impl Gain {
     /// Whether it is more than chance, and large enough to give up recorded clocks for it.
     pub fn is_significant(&self) -> bool {
         self.mean > SIGNIFICANT * self.error && self.mean > WORTHWHILE
+    }
+
+    /// Whether too little is known of it to speak against clocks that explain most violations.
+    pub fn is_unclear(&self) -> bool {
+        self.error > KNOWN && self.error.is_finite() && self.mean > -LIKELY * self.error
+    }
+
+    /// Whether it is probably no chance, and large enough to matter: enough for clocks that explain nearly all violations.
+    pub fn is_likely(&self) -> bool {
+        self.mean > LIKELY * self.error && self.mean > WORTHWHILE
     }
 
     /// Whether it is a loss of no more than a standard error, and a small one: then the simpler model is taken (the rule of one standard error of Breiman et al. 1984). Where the error is
@@ -249,6 +294,36 @@ mod tests {
         // Certain, but nothing to speak of.
         assert!(!score(|_| -4.95).gain(&recorded).is_significant());
         assert!(!recorded.gain(&recorded).is_significant());
+    }
+
+    #[test]
+    fn stretches_have_messages_in_as_many_windows_each() {
+        use crate::observations::OneWay;
+        let seen = |windows: &mut dyn Iterator<Item = u32>| Observations {
+            one_way: windows.map(|window| OneWay::new(0, 1, window, 0.0)).collect(),
+            ..Observations::default()
+        };
+        // Everywhere: as long each.
+        let everywhere = [seen(&mut (0..320)), seen(&mut (320..640))];
+        let found = Stretches::with_messages(&everywhere, 640);
+        assert!((0..640).all(|window| found.of(window) == window as usize / 10));
+        assert_eq!(found.of, Stretches::even(640).of);
+        // In two places of a long run, with the messages dealt out in halves.
+        let windows = || (5000..5064).chain(9000..9064);
+        let [even, odd] = [0, 1].map(|half| seen(&mut windows().filter(|window| window % 2 == half)));
+        let stretches = Stretches::with_messages(&[even, odd], 10_000);
+        assert!(windows().enumerate().all(|(at, window)| stretches.of(window) == at / 2));
+    }
+
+    #[test]
+    fn a_gain_may_be_unclear_or_likely() {
+        let gain = |mean, error| Gain { mean, error };
+        assert!(gain(-0.06, 0.18).is_unclear() && gain(-0.9, 0.6).is_unclear() && gain(2.4, 0.7).is_unclear());
+        // A loss; known well; not known at all.
+        assert!(
+            !gain(-0.5, 0.2).is_unclear() && !gain(-0.01, 0.05).is_unclear() && !gain(0.0, f64::INFINITY).is_unclear()
+        );
+        assert!(gain(2.4, 0.7).is_likely() && !gain(2.4, 1.3).is_likely() && !gain(0.08, 0.01).is_likely());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! surer bounds, finer ones follow the clocks. All are judged by the same messages, those of the *jury*.
 
 use super::anchor::Anchor;
-use super::evidence::{DelayModel, Score};
+use super::evidence::{DelayModel, Score, Stretches};
 use super::grid::Grid;
 use super::latencies::Reading;
 use super::network::{LAST_ROUNDS, Problem};
@@ -154,6 +154,8 @@ impl<'a> Trial<'a> {
 /// What clocks are judged by.
 pub struct Jury<'a> {
     trial: Trial<'a>,
+    /// By which errors are told.
+    stretches: Stretches,
     /// The messages of some pairs of clocks, by which a reading is chosen if there are many; by half.
     some: Option<[Observations; 2]>,
 }
@@ -173,16 +175,19 @@ impl<'a> Jury<'a> {
     /// The messages of a part of `view`.
     fn new(view: &'a TrialData, part: TrialScope) -> Jury<'a> {
         let trial = Trial::new(view, &view.now, part);
+        let stretches = Stretches::even(trial.windows);
         let many = trial.halves.iter().all(|half| half.directions().len() >= MANY);
         let some = many.then(|| [0, 1].map(|half| trial.halves[half].of_pairs(is_chosen)));
-        Jury { trial, some }
+        Jury { trial, stretches, some }
     }
 
     /// All messages of `view`; of long runs enough of them.
     pub fn of_all(view: &'a TrialData) -> Jury<'a> {
         let count = view.grid.count;
         let blocks = count.clamp(1, BLOCKS.max(count / LONGEST_BLOCK));
-        Jury::new(view, TrialScope { share: JUDGED as f64 / count as f64, stretches: PLACES, blocks })
+        let jury = Jury::new(view, TrialScope { share: JUDGED as f64 / count as f64, stretches: PLACES, blocks });
+        // Clocks are taken or refused by these errors. A choice of stiffness goes by those of stretches of equal length, which are larger: more clocks are as good as the best, and stiffer ones are taken.
+        Jury { stretches: Stretches::with_messages(&jury.trial.halves, jury.trial.windows), ..jury }
     }
 
     /// The jury's windows, as seen by clocks on another grid.
@@ -196,7 +201,7 @@ impl<'a> Jury<'a> {
     fn judge_half(&self, halves: &[Observations; 2], half: usize, flat: &[f64], reading: Reading) -> Score {
         let windows = self.trial.windows;
         let learned = DelayModel::learn(&halves[half], flat, windows, reading, None, Workers::ONE);
-        learned.judge(&halves[1 - half], flat, windows)
+        learned.judge(&halves[1 - half], flat, windows, &self.stretches)
     }
 
     /// By both halves.

@@ -95,7 +95,7 @@ impl Estimator {
                     && straight::fit_late_messages(rows, solved, seen)
             };
             let gain = score.gain(&estimated);
-            as_good(score) && (near || unmeasured(map))
+            as_good(score) && (near || unmeasured(map) && straight::are_as_possible(rows, solved, seen))
                 || gain.is_feigned_loss() && possible()
                 || gain.is_loss_of_late_messages() && waits()
         };

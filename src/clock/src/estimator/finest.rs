@@ -34,6 +34,8 @@ impl Estimator {
         self.finest = count.min(most);
         self.spare = (count / self.finest).max(1);
         self.supported = self.finest;
+        // Known better, they may be fewer.
+        self.asked = self.asked.min(self.finest);
     }
 }
 

@@ -44,13 +44,22 @@ pub(super) fn hold(offsets: &Offsets, anchors: &[Anchor], precision: f64) -> boo
 const EARLY: f64 = 3.0;
 const FEW: f64 = 5e-4;
 
-/// Whether hardly any message arrives before it was sent.
-pub(super) fn are_possible(offsets: &Offsets, seen: &Observations) -> bool {
+/// How many messages arrive before they were sent.
+fn early(offsets: &Offsets, seen: &Observations) -> usize {
     let windows = offsets.first().map_or(0, Vec::len);
     let offsets: Vec<f64> = offsets.iter().flatten().copied().collect();
     let is_early = |seen: &&OneWay, precision: f64| seen.travel(&offsets, windows) < -EARLY * precision;
-    let early = seen.one_way.iter().filter(|one| is_early(one, seen.precision)).count();
-    early as f64 <= FEW * seen.one_way.len() as f64
+    seen.one_way.iter().filter(|one| is_early(one, seen.precision)).count()
+}
+
+/// Whether hardly any message arrives before it was sent.
+pub(super) fn are_possible(offsets: &Offsets, seen: &Observations) -> bool {
+    early(offsets, seen) as f64 <= FEW * seen.one_way.len() as f64
+}
+
+/// Whether messages contradict lines hardly more than they do the estimate.
+pub(super) fn are_as_possible(lines: &Offsets, estimate: &Offsets, seen: &Observations) -> bool {
+    early(lines, seen) as f64 <= (FEW * seen.one_way.len() as f64).max(early(estimate, seen) as f64)
 }
 
 /// Whether lines may be the better clocks where messages are late: hardly any message contradicts them, and in the mean over the run they are no farther from the estimate than messages usually take.
@@ -183,6 +192,9 @@ mod tests {
         };
         assert!(are_possible(&rows(0), &seen(4000)) && are_possible(&rows(2), &seen(4000)));
         assert!(!are_possible(&rows(3), &seen(4000)));
+        // The estimate is not perfect, either.
+        let as_possible = |line, estimate| are_as_possible(&rows(line), &rows(estimate), &seen(4000));
+        assert!(as_possible(2, 0) && !as_possible(3, 0) && as_possible(30, 30) && !as_possible(31, 30));
     }
 
     #[test]
