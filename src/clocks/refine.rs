@@ -23,6 +23,7 @@ use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::{Progress, Silent};
 use clc_trace::workers::Workers;
 use clc_trace::{Error, Result, Ticks};
+use std::sync::Arc;
 
 /// Two clock offsets of one node that are farther apart than this many seconds are not of one clock: measurements are off by
 /// a round trip at most.
@@ -288,6 +289,7 @@ fn adopt(
     let ends = span(transport, loaded, refined)?;
     let shift = ends.map_or(0, |(first, _)| (-first).max(0));
     for (timeline, times) in loaded.program.timelines.iter_mut().zip(times) {
+        let timeline = Arc::make_mut(timeline);
         timeline.time = times;
         timeline.time.iter_mut().for_each(|time| *time += shift);
     }

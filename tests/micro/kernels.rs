@@ -236,7 +236,9 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
     }
     let slope = Fraction::from_f64(0.01).expect("a slope");
     let mut segments = Vec::new();
-    bencher.counter(ItemsCount::new(EVENTS / 2)).bench_local(|| amortise(&times, &knots, slope, &mut segments));
+    bencher.counter(ItemsCount::new(EVENTS / 2)).bench_local(|| {
+        amortise(|index| times[index as usize], &knots, slope, &mut segments);
+    });
 }
 
 /// From the last pass to one correction per timeline: caps of the sends, the forward formula again, the curve.

@@ -35,6 +35,22 @@ pub enum SyncKind {
     Join,
 }
 
+impl SyncKind {
+    /// That of a part.
+    #[inline]
+    fn of(bits: u32) -> SyncKind {
+        match bits {
+            1 => SyncKind::Send,
+            2 => SyncKind::Receive,
+            3 => SyncKind::Begin,
+            4 => SyncKind::End,
+            5 => SyncKind::Fan,
+            6 => SyncKind::Join,
+            _ => SyncKind::Local,
+        }
+    }
+}
+
 /// Lowest bits of a part that hold the kind.
 const KIND_BITS: u32 = 3;
 
@@ -87,15 +103,7 @@ impl SyncTimeline {
     /// What a visited event does.
     #[inline]
     pub fn kind(&self, event: usize) -> SyncKind {
-        match self.part[event] & ((1 << KIND_BITS) - 1) {
-            1 => SyncKind::Send,
-            2 => SyncKind::Receive,
-            3 => SyncKind::Begin,
-            4 => SyncKind::End,
-            5 => SyncKind::Fan,
-            6 => SyncKind::Join,
-            _ => SyncKind::Local,
-        }
+        SyncKind::of(self.part[event] & ((1 << KIND_BITS) - 1))
     }
 
     /// With whom it does that; the meaning depends on the kind.
@@ -164,22 +172,110 @@ impl SyncTimeline {
         self.part.fill(SyncKind::Local as u32);
     }
 
-    /// The timeline of the mirrored replay: from the last event to the first, at negated times. `part` gives an event's kind and link there,
-    /// from those here.
-    pub fn mirrored(&self, part: impl Fn(SyncKind, usize) -> (SyncKind, u32)) -> SyncTimeline {
-        let mut places = Places::with_capacity(self.len());
-        let mut parts = Vec::with_capacity(self.len());
-        for event in (0..self.len()).rev() {
-            places.push(self.location(event), self.number(event));
-            let (kind, link) = part(self.kind(event), self.link(event));
-            parts.push(link << KIND_BITS | kind as u32);
-        }
-        SyncTimeline { time: self.time.iter().rev().map(|time| -time).collect(), raw: Vec::new(), places, part: parts }
-    }
-
     /// Frees the memory of the recorded times, which the replay does not need.
     pub fn forget_recorded_times(&mut self) {
         self.raw = Vec::new();
+    }
+}
+
+/// A timeline as a replay goes through it: as it is, or mirrored, from its last event to its first at negated times, with sends and receives exchanged.
+/// A mirrored one takes no memory of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplayTimeline<'a> {
+    of: &'a SyncTimeline,
+    /// All bits if it is mirrored, or none: what is counted from the end, and negated, needs no branch.
+    mask: usize,
+    /// The number of events if it is mirrored, or zero.
+    end: usize,
+    /// What each kind is, four bits each.
+    kinds: u32,
+    links: Option<&'a MirroredLinks>,
+}
+
+/// Each kind as it is, and with sends and receives exchanged.
+const KINDS: u32 = 0x654_3210;
+const MIRRORED_KINDS: u32 = 0x563_4120;
+
+/// Links of the mirrored replay: that of each incoming channel, which is an outgoing one there. All other links are the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MirroredLinks {
+    /// By incoming channel.
+    pub outgoing: Vec<u32>,
+}
+
+impl<'a> ReplayTimeline<'a> {
+    /// Of a timeline; with `mirrored` for the mirrored replay.
+    #[inline]
+    pub fn new(of: &'a SyncTimeline, mirrored: Option<&'a MirroredLinks>) -> Self {
+        match mirrored {
+            Some(_) => ReplayTimeline { of, mask: usize::MAX, end: of.len(), kinds: MIRRORED_KINDS, links: mirrored },
+            None => ReplayTimeline { of, mask: 0, end: 0, kinds: KINDS, links: None },
+        }
+    }
+
+    /// Number of visited events.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether no event is visited.
+    pub fn is_empty(self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// The index of an event in the timeline as it is.
+    #[inline]
+    fn own(self, event: usize) -> usize {
+        (event ^ self.mask).wrapping_add(self.end)
+    }
+
+    /// Pre-synchronised time C of an event.
+    #[inline]
+    pub fn time(self, event: usize) -> i64 {
+        let mask = self.mask as i64;
+        (self.of.time[self.own(event)] ^ mask) - mask
+    }
+
+    /// Number of an event in its location.
+    #[inline]
+    pub fn number(self, event: usize) -> EventNumber {
+        self.of.number(self.own(event))
+    }
+
+    /// Index of an event's location within the timeline.
+    #[inline]
+    pub fn location(self, event: usize) -> u32 {
+        self.of.location(self.own(event))
+    }
+
+    /// Where an event stands in the timeline.
+    #[inline]
+    pub fn position(self, event: usize) -> Position {
+        Position { time: Ticks(self.time(event)), location: self.location(event), number: self.number(event) }
+    }
+
+    /// What an event does.
+    #[inline]
+    pub fn kind(self, event: usize) -> SyncKind {
+        let bits = self.of.part[self.own(event)] & ((1 << KIND_BITS) - 1);
+        SyncKind::of(self.kinds >> (4 * bits) & ((1 << KIND_BITS) - 1))
+    }
+
+    /// With whom it does that; the meaning depends on the kind.
+    #[inline]
+    pub fn link(self, event: usize) -> usize {
+        let own = self.own(event);
+        let link = self.of.link(own);
+        match self.links {
+            Some(links) if self.of.kind(own) == SyncKind::Receive => links.outgoing[link] as usize,
+            _ => link,
+        }
+    }
+
+    /// Kind and link of every event.
+    pub fn parts(self) -> impl Iterator<Item = (SyncKind, usize)> + 'a {
+        (0..self.len()).map(move |event| (self.kind(event), self.link(event)))
     }
 }
 

@@ -159,7 +159,7 @@ fn one_sided(
     drop((caps, scratches));
     let mut times = forward.logical;
     in_place(workers, &mut times, |index, times| {
-        let timeline = &program.timelines[index];
+        let timeline = program.timeline(LocalTimeline::at(index));
         let mut cursor = corrections[index].replay_cursor();
         times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(timeline.position(event)).0);
     })?;
@@ -205,7 +205,7 @@ fn correction(
     Constants { forward: parameters, slope }: Constants,
     scratch: &mut Scratch,
 ) -> OneSided {
-    let (timeline, logical) = (&program.timelines[number], &forward.logical[number]);
+    let (timeline, logical) = (program.timeline(number), &forward.logical[number]);
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
@@ -213,8 +213,8 @@ fn correction(
     let Scratch { knots, anchors, segments } = scratch;
     knots.clear();
     anchors.clear();
-    for (event, (&time, &logical)) in timeline.time.iter().zip(logical).enumerate() {
-        let index = event as u32;
+    for (event, &logical) in logical.iter().enumerate() {
+        let (index, time) = (event as u32, timeline.time(event));
         let step = clock.step(timeline.location(event), time, time, logical);
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
@@ -234,7 +234,7 @@ fn correction(
         return OneSided::identity();
     }
 
-    amortise(&timeline.time, knots, slope, segments);
+    amortise(|index| timeline.time(index as usize), knots, slope, segments);
     let mut correction = OneSided::with_capacity(parameters.decay, slope, anchors.len(), segments.len());
     for anchor in &*anchors {
         correction.push_advance(timeline.position(anchor.event as usize), anchor.advance, anchor.jumps);
@@ -242,5 +242,5 @@ fn correction(
     for segment in segments.iter().rev() {
         correction.push_stretch(segment.index.map(|event| timeline.position(event as usize)), segment.stretch);
     }
-    if program.mirrored { correction.mirrored() } else { correction }
+    if program.mirrored.is_some() { correction.mirrored() } else { correction }
 }

@@ -129,7 +129,7 @@ pub fn forward(
     groups: &Groups,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
-    forward_from(transport, program, &program.times(|timeline| &timeline.time), groups, parameters)
+    replay(transport, program, None, groups, parameters)
 }
 
 /// As [`forward`], but from the times `base` of the visited events.
@@ -143,9 +143,19 @@ pub fn forward_from<T: AsRef<[i64]>>(
     groups: &Groups,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
+    replay(transport, program, base.first().map(T::as_ref), groups, parameters)
+}
+
+/// As [`forward`], from its own times or those of `base`.
+fn replay(
+    transport: &mut dyn Transport,
+    program: &Program,
+    base: Option<&[i64]>,
+    groups: &Groups,
+    parameters: ForwardParameters,
+) -> Result<Forward> {
     let mut forward = Forward::new(program);
-    let Some(timeline) = program.timelines.first() else { return Ok(forward) };
-    let base = base[0].as_ref();
+    let Some(timeline) = program.replay_timelines().next() else { return Ok(forward) };
     let mut clock = TimelineClock::new(parameters);
     let mut arrived = vec![0usize; program.messages.incoming.len()];
     let mut begun = vec![0u32; program.collectives.memberships.len()];
@@ -187,7 +197,9 @@ pub fn forward_from<T: AsRef<[i64]>>(
             // Programs with several are not replayed here.
             SyncKind::Local | SyncKind::Send | SyncKind::Begin | SyncKind::Fan | SyncKind::Join => {}
         }
-        let step = clock.step(timeline.location(event), base[event], timeline.time[event], logical[event]);
+        let own = timeline.time(event);
+        let time = base.map_or(own, |base| base[event]);
+        let step = clock.step(timeline.location(event), time, own, logical[event]);
         logical[event] = step.time.0;
         match timeline.kind(event) {
             SyncKind::Send => {
@@ -215,7 +227,7 @@ pub fn backward(
     forward: &Forward,
 ) -> Result<Vec<Vec<i64>>> {
     let mut caps = program.filled(NO_UPPER_BOUND);
-    let Some(timeline) = program.timelines.first() else { return Ok(caps) };
+    let Some(timeline) = program.replay_timelines().next() else { return Ok(caps) };
     let logical = &forward.logical[0];
     let caps_here = &mut caps[0];
     let mut begun: Vec<u32> = program

@@ -136,7 +136,7 @@ impl CapReader<'_> {
             Caps::Given(caps) => return caps[self.timeline][event],
             Caps::Wanted { remote, collectives } => (remote, collectives),
         };
-        let sync = &self.program.timelines[self.timeline];
+        let sync = self.program.timeline(self.timeline);
         match sync.kind(event) {
             SyncKind::Send => self.of_send(sync.link(event), remote),
             SyncKind::Fan => {

@@ -23,7 +23,7 @@ impl Forward {
     /// Before the replay: every logical receive waits for its bound.
     pub fn new(program: &Program) -> Forward {
         let mut bounds = program.filled(NO_LOWER_BOUND);
-        for (timeline, bounds) in program.timelines.iter().zip(&mut bounds) {
+        for (timeline, bounds) in program.replay_timelines().zip(&mut bounds) {
             for ((kind, _), bound) in timeline.parts().zip(bounds) {
                 if matches!(kind, SyncKind::Receive | SyncKind::Join) {
                     *bound = PENDING;

@@ -4,20 +4,21 @@ use crate::matching::collectives::{CollectiveComm, Collectives, HostedComm, Host
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
-use crate::matching::sync::SyncTimeline;
+use crate::matching::sync::{MirroredLinks, ReplayTimeline, SyncTimeline};
 use crate::matching::undefined::UndefinedPeer;
 use clc_trace::{LocationId, TimelineNumber};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The matched synchronisation events of the timelines that one analysis rank hosts.
 #[derive(Debug, Default)]
 pub struct Program {
     /// The first hosted timeline.
     pub first: TimelineNumber,
-    /// Hosted timelines.
-    pub timelines: Vec<SyncTimeline>,
+    /// Hosted timelines as they are, also of a mirrored program, which shares them with the other one: replays go by [`Program::timeline`].
+    pub timelines: Vec<Arc<SyncTimeline>>,
     /// Messages with an end here.
     pub messages: Messages,
     /// Collectives with a member here.
@@ -32,8 +33,8 @@ pub struct Program {
     pub undefined_peers: Vec<UndefinedPeer>,
     /// Smallest μ over all pairs of members, per entry of `collectives.comms`.
     pub shared_latency: Vec<i64>,
-    /// Whether this is the program of a mirrored replay (`mirror`).
-    pub mirrored: bool,
+    /// Of the program of a mirrored replay (`mirror`): where its links are other ones.
+    pub mirrored: Option<MirroredLinks>,
     /// The communicators with members here.
     pub comm_index: HashMap<CommIndex, HostedComm>,
     /// Locations with timelines of their own.
@@ -60,6 +61,17 @@ pub const NO_LOWER_BOUND: i64 = i64::MIN;
 pub const NO_UPPER_BOUND: i64 = i64::MAX;
 
 impl Program {
+    /// A hosted timeline, in the direction of the replay.
+    #[inline]
+    pub fn timeline(&self, local: LocalTimeline) -> ReplayTimeline<'_> {
+        ReplayTimeline::new(&self.timelines[local], self.mirrored.as_ref())
+    }
+
+    /// All hosted timelines, in the direction of the replay.
+    pub fn replay_timelines(&self) -> impl Iterator<Item = ReplayTimeline<'_>> {
+        self.timelines.iter().map(|timeline| ReplayTimeline::new(timeline, self.mirrored.as_ref()))
+    }
+
     /// The number of a hosted timeline.
     #[inline]
     pub fn number(&self, local: LocalTimeline) -> TimelineNumber {
@@ -121,7 +133,7 @@ impl Program {
 
     /// Frees the memory of the recorded times, which only checks of the trace as it was need.
     pub fn forget_recorded_times(&mut self) {
-        self.timelines.iter_mut().for_each(SyncTimeline::forget_recorded_times);
+        self.timelines.iter_mut().for_each(|timeline| Arc::make_mut(timeline).forget_recorded_times());
     }
 
     /// `value` for every visited event.

@@ -173,7 +173,7 @@ fn everywhere(
 fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec<StalledEvent> {
     let Stopped { position, bounds, arrived } = stopped;
     let mut waiting = Vec::new();
-    for (local, (timeline, &at)) in (0..).map(LocalTimeline).zip(program.timelines.iter().zip(position)) {
+    for (local, (timeline, &at)) in (0..).map(LocalTimeline).zip(program.replay_timelines().zip(position)) {
         if at >= timeline.len() || bounds[local][at] != PENDING {
             continue;
         }
