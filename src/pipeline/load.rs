@@ -219,7 +219,7 @@ fn fit_to_zero(
     let shift = (-ends[0]).max(0);
     if shift > 0 {
         for extract in extracts {
-            extract.sync.time.iter_mut().for_each(|time| *time += shift);
+            extract.sync.shift(shift);
         }
     }
     Ok((Ticks(shift), Some((Ticks(ends[0] + shift), Ticks(-ends[1] + shift)))))

@@ -45,11 +45,12 @@ impl Session<'_> {
         load_options.latency = loaded.program.latency;
 
         self.progress.step("check");
-        let raw = survey(self.transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+        let transport = &mut *self.transport;
+        let raw = loaded.program.as_recorded(|program| survey(transport, program, &program.times()))?;
         if !examination.keep_recorded {
             loaded.program.forget_recorded_times();
         }
-        let times = loaded.program.times(|timeline| &timeline.time);
+        let times = loaded.program.times();
         let presynchronised = survey(self.transport, &loaded.program, &times)?;
         Ok(Examined { loaded, load_options, clocks, raw, presynchronised })
     }

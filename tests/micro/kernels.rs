@@ -213,7 +213,7 @@ fn forward_replay(bencher: Bencher) {
 #[divan::bench]
 fn receive_bounds(bencher: Bencher) {
     let program = &SAMPLE.loaded.program;
-    let times = program.times(|timeline| &timeline.time);
+    let times = program.times();
     bencher
         .counter(ItemsCount::new(program.events()))
         .bench(|| bounds(&mut LocalTransport::alone(), program, &times).expect("bounds"));

@@ -167,7 +167,8 @@ fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BT
         for event in 0..old.len() {
             let (timeline, location) = places[old.location(event) as usize];
             let sync = &mut extracts[timeline].sync;
-            events.push((timeline, sync.push(old.time[event], old.raw[event], old.number(event), location)?));
+            let raw = old.recorded_time(event).unwrap_or(0);
+            events.push((timeline, sync.push(old.times()[event], raw, old.number(event), location)?));
         }
         moved.insert(of, events);
     }

@@ -31,7 +31,7 @@ impl Corrected {
     pub fn times<'a>(&'a self, program: &'a Program) -> Vec<&'a [i64]> {
         match &self.times {
             Some(times) => times.iter().map(Vec::as_slice).collect(),
-            None => program.times(|timeline| &timeline.time),
+            None => program.times(),
         }
     }
 }

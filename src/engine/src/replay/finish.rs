@@ -26,7 +26,7 @@ pub fn finish(
 ) -> Result<Option<Vec<Finish>>> {
     let mut lacking = [i64::from(program.timelines.iter().zip(&*times).any(|(timeline, times)| {
         let mut previous: Vec<Option<(i64, i64)>> = Vec::new();
-        timeline.time.iter().zip(times).enumerate().any(|(event, (&original, &time))| {
+        timeline.times().iter().zip(times).enumerate().any(|(event, (&original, &time))| {
             let location = timeline.location(event) as usize;
             if location >= previous.len() {
                 previous.resize(location + 1, None);
@@ -67,7 +67,7 @@ fn of_timeline(
     let mut clock = TimelineClock::new(parameters);
     let mut finish = Finish::new(parameters.decay);
     for (event, (&time, &logical)) in times.iter().zip(&forward.logical[local]).enumerate() {
-        let step = clock.step(timeline.location(event), time, timeline.time[event], logical);
+        let step = clock.step(timeline.location(event), time, timeline.times()[event], logical);
         if step.anchored {
             finish.push(timeline.position(event), Ticks(time), clock.advance());
         }

@@ -260,7 +260,7 @@ impl Profile {
         excess: i64,
         column: usize,
     ) {
-        let window = classes.grid.window(program.timelines[local].time[event]);
+        let window = classes.grid.window(program.timelines[local].times()[event]);
         self.checked[window] += 1;
         if excess > 0 {
             self.violated[window] += 1;

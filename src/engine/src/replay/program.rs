@@ -6,11 +6,12 @@ use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::sync::{MirroredLinks, ReplayTimeline, SyncTimeline};
 use crate::matching::undefined::UndefinedPeer;
+use clc_trace::workers::Workers;
 use clc_trace::{LocationId, TimelineNumber};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The matched synchronisation events of the timelines that one analysis rank hosts.
 #[derive(Debug, Default)]
@@ -126,9 +127,41 @@ impl Program {
         self.latency.of_pair(self.nodes[source], self.nodes[destination]).0
     }
 
-    /// One value per visited event, taken from each timeline.
-    pub fn times(&self, of: impl Fn(&SyncTimeline) -> &Vec<i64>) -> Vec<&[i64]> {
-        self.timelines.iter().map(|timeline| of(timeline).as_slice()).collect()
+    /// Pre-synchronised times of the visited events of each timeline.
+    pub fn times(&self) -> Vec<&[i64]> {
+        self.timelines.iter().map(|timeline| timeline.times()).collect()
+    }
+
+    /// Recorded times of the visited events of each timeline; none if they were forgotten.
+    pub fn recorded_times(&self) -> Vec<Vec<i64>> {
+        self.timelines.iter().map(|timeline| timeline.recorded_times().collect()).collect()
+    }
+
+    /// What `work` makes of the program with the times as they were recorded in the place of the pre-synchronised ones: they take no memory.
+    pub fn as_recorded<T>(&mut self, work: impl FnOnce(&Program) -> T) -> T {
+        self.exchange_times();
+        let result = work(self);
+        self.exchange_times();
+        result
+    }
+
+    /// Other clocks: what `clock_of` a hosted timeline makes of the index of a location in it, and of a recorded time, becomes the pre-synchronised time; in order for
+    /// each location. Timelines are shared out among `workers`.
+    pub fn retime<C: FnMut(u32, i64) -> i64>(
+        &mut self,
+        workers: Workers,
+        clock_of: impl Fn(LocalTimeline) -> C + Sync,
+    ) {
+        let timelines: Vec<Mutex<&mut Arc<SyncTimeline>>> = self.timelines.iter_mut().map(Mutex::new).collect();
+        workers.map(timelines.len(), |local| {
+            let mut timeline = timelines[local].lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut timeline).retime(clock_of(LocalTimeline::at(local)));
+        });
+    }
+
+    /// Exchanges recorded and pre-synchronised times.
+    fn exchange_times(&mut self) {
+        self.timelines.iter_mut().for_each(|timeline| Arc::make_mut(timeline).exchange_times());
     }
 
     /// Frees the memory of the recorded times, which only checks of the trace as it was need.
