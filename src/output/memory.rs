@@ -57,6 +57,15 @@ pub fn expect_little() {
     }
 }
 
+/// Returns to the system what was freed between blocks that are still in use: what grows step by step leaves gaps, which larger blocks do not fit in.
+pub fn return_gaps() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim(3) may be called at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Nothing here allocates.
 #[cold]
 fn refused(bytes: usize) -> ! {

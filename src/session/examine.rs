@@ -2,6 +2,7 @@
 
 use crate::clocks::refine::RefineOptions;
 use crate::details::regions::{Regions, regions_of_worst};
+use crate::output::memory::return_gaps;
 use crate::pipeline::load::{LoadOptions, LocalTrace};
 use crate::report::ClockEstimate;
 use crate::session::Session;
@@ -50,6 +51,7 @@ impl Session<'_> {
         if !examination.keep_recorded {
             loaded.program.forget_recorded_times();
         }
+        return_gaps();
         let times = loaded.program.times();
         let presynchronised = survey(self.transport, &loaded.program, &times)?;
         Ok(Examined { loaded, load_options, clocks, raw, presynchronised })

@@ -19,6 +19,7 @@ pub use report::{Findings, origin};
 pub use write::{Verified, Written};
 
 use crate::clocks::refine::{self, refine};
+use crate::output::memory::return_gaps;
 use crate::pipeline::load::{LoadOptions, LocalTrace, load};
 use crate::pipeline::open::{TraceHandle, open};
 use crate::pipeline::timing::Timing;
@@ -97,6 +98,7 @@ impl<'a> Session<'a> {
     /// Anything wrong with the event files or local definitions, references to undefined ids.
     pub fn load(&mut self, options: &LoadOptions) -> Result<LocalTrace> {
         let loaded = load(self.transport, &self.opened, options, self.progress, &mut self.warnings)?;
+        return_gaps();
         self.lap("scan", loaded.events());
         Ok(loaded)
     }
