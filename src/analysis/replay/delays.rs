@@ -481,7 +481,7 @@ impl<'a> DelaySearch<'a> {
     ) -> Result<Vec<Vec<Vec<i64>>>> {
         let (program, operations) = (self.program, self.operations);
         let left: Vec<Vec<i64>> = operations.iter().map(|own| own.left(stage)).collect();
-        let all = Contributions::meet(transport, program, &left, Direction::Backward)?;
+        let all = Contributions::meet(transport, program, &left[..], Direction::Backward)?;
         let mut first: Vec<Vec<Vec<i64>>> = Vec::with_capacity(all.len());
         for ((place, comm), contributions) in program.collectives.comms.iter().enumerate().zip(all) {
             let mut of_members = vec![Vec::new(); comm.members.len()];

@@ -2,6 +2,7 @@
 
 use crate::comm::{ReduceOp, Transport};
 use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::sync::{MirroredLinks, ReplayTimeline};
 use crate::replay::blocking::{self, Groups};
 use crate::replay::caps::Caps;
 use crate::replay::common::{CommonCorrection, common_times};
@@ -62,19 +63,15 @@ pub fn run(
         slope: parameters.slope.fraction(),
     };
     let groups = passes.groups.as_ref();
-    let (sides, mut times) = one_sided(transport, workers, program, groups, forward, constants)?;
+    let sides = one_sided(transport, workers, program, groups, forward, constants)?;
     let Some(Mirrored { program: mirror, groups: mirror_groups, forward: back, .. }) = passes.mirrored.take() else {
+        let times = corrected(workers, program, &sides, None);
         let corrections = sides.into_iter().map(Correction::from).collect();
         return Ok(Corrected { corrections, times: Some(times) });
     };
-    let (backs, mirrored) = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
+    let backs = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
     drop(mirror);
-    in_place(workers, &mut times, |index, times| {
-        // The mirrored times are negated, and from the last event to the first.
-        let mirrored = mirrored[index].iter().rev();
-        times.iter_mut().zip(mirrored).for_each(|(time, back)| *time = (*time - *back) >> 1);
-    })?;
-    drop(mirrored);
+    let mut times = corrected(workers, program, &sides, Some(&backs));
     let average = |(forward, mirrored): (OneSided, OneSided)| Correction::average(forward, mirrored);
     let mut corrections: Vec<Correction> = sides.into_iter().zip(backs).map(average).collect();
 
@@ -135,7 +132,7 @@ struct Constants {
     slope: Fraction,
 }
 
-/// One replay with its amortisation: a correction per timeline, and the corrected times of the visited events.
+/// One replay with its amortisation: a correction per timeline. The logical times are not needed any more.
 fn one_sided(
     transport: &mut dyn Transport,
     workers: Workers,
@@ -143,27 +140,38 @@ fn one_sided(
     groups: Option<&Groups>,
     forward: Forward,
     constants: Constants,
-) -> Result<(Vec<OneSided>, Vec<Vec<i64>>)> {
+) -> Result<Vec<OneSided>> {
     let caps = match groups {
         Some(groups) => Caps::Given(blocking::backward(transport, program, groups, &forward)?),
-        None => Caps::exchange(transport, program, &forward.logical)?,
+        None => Caps::exchange(transport, program, &forward.times(program))?,
     };
     // As many as work at the same time.
     let scratches = Mutex::new(Vec::new());
-    let corrections = workers.run(program.timelines.len(), &Silent, |timeline, _| {
+    workers.run(program.timelines.len(), &Silent, |timeline, _| {
         let mut scratch: Scratch = lock(&scratches).pop().unwrap_or_default();
         let correction = correction(program, &forward, &caps, LocalTimeline::at(timeline), constants, &mut scratch);
         lock(&scratches).push(scratch);
         Ok(correction)
-    })?;
-    drop((caps, scratches));
-    let mut times = forward.logical;
-    in_place(workers, &mut times, |index, times| {
-        let timeline = program.timeline(LocalTimeline::at(index));
-        let mut cursor = corrections[index].replay_cursor();
-        times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(timeline.position(event)).0);
-    })?;
-    Ok((corrections, times))
+    })
+}
+
+/// The times of the visited events under the corrections of one replay, or their mean with those of the mirrored one.
+fn corrected(workers: Workers, program: &Program, sides: &[OneSided], backs: Option<&[OneSided]>) -> Vec<Vec<i64>> {
+    workers.map(program.timelines.len(), |index| {
+        let timeline = &program.timelines[index];
+        let mut cursor = sides[index].replay_cursor();
+        let mut times: Vec<i64> = (0..timeline.len()).map(|event| cursor.map(timeline.position(event)).0).collect();
+        if let Some(backs) = backs {
+            // The mirrored times are negated, and from the last event to the first.
+            let nowhere = MirroredLinks::default();
+            let mirrored = ReplayTimeline::new(timeline, Some(&nowhere));
+            let mut cursor = backs[index].replay_cursor();
+            for (event, time) in times.iter_mut().rev().enumerate() {
+                *time = (*time - cursor.map(mirrored.position(event)).0) >> 1;
+            }
+        }
+        times
+    })
 }
 
 /// Changes the lists of all timelines, each by one of the `workers`.
@@ -205,17 +213,17 @@ fn correction(
     Constants { forward: parameters, slope }: Constants,
     scratch: &mut Scratch,
 ) -> OneSided {
-    let (timeline, logical) = (program.timeline(number), &forward.logical[number]);
+    let (timeline, advances) = (program.timeline(number), &forward.advances[number]);
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
-    let mut caps = caps.reader(program, &forward.logical, number);
+    let mut caps = caps.reader(forward.times(program), number);
     let Scratch { knots, anchors, segments } = scratch;
     knots.clear();
     anchors.clear();
-    for (event, &logical) in logical.iter().enumerate() {
+    for event in 0..timeline.len() {
         let (index, time) = (event as u32, timeline.time(event));
-        let step = clock.step(timeline.location(event), time, time, logical);
+        let step = clock.step(timeline.location(event), time, time, time + advances.of(event));
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
             knots.push(CurveKnot { level: Ticks(jumps), index, demand: Demand::Corner });

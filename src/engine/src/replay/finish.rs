@@ -51,7 +51,9 @@ pub fn finish(
     let hosted = (0..times.len()).map(LocalTimeline::at);
     let finishes = hosted.map(|local| of_timeline(program, &forward, local, &times[local], parameters));
     let finishes = finishes.collect();
-    *times = forward.logical;
+    for (times, advances) in times.iter_mut().zip(&forward.advances) {
+        times.iter_mut().enumerate().for_each(|(event, time)| *time += advances.of(event));
+    }
     Ok(Some(finishes))
 }
 
@@ -66,7 +68,8 @@ fn of_timeline(
     let timeline = &program.timelines[local];
     let mut clock = TimelineClock::new(parameters);
     let mut finish = Finish::new(parameters.decay);
-    for (event, (&time, &logical)) in times.iter().zip(&forward.logical[local]).enumerate() {
+    for (event, &time) in times.iter().enumerate() {
+        let logical = time + forward.advances[local].of(event);
         let step = clock.step(timeline.location(event), time, timeline.times()[event], logical);
         if step.anchored {
             finish.push(timeline.position(event), Ticks(time), clock.advance());

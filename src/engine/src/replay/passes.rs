@@ -371,7 +371,7 @@ mod tests {
             assert_eq!(passes.least_advance, Ticks(expected));
             let (forward, decay) = passes.result.unwrap();
             let constants = ForwardParameters { decay, ..constants };
-            assert_eq!(forward.logical, dataflow::replay(transport, &program, constants).unwrap().logical);
+            assert_eq!(forward.advances, dataflow::replay(transport, &program, constants).unwrap().advances);
         }
     }
 }

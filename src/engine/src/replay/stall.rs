@@ -7,7 +7,7 @@ use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
-use crate::replay::forward::PENDING;
+use crate::replay::advances::Advances;
 use crate::replay::program::Program;
 use clc_trace::{CollectiveOp, CommRank, Error, EventNumber, LocationId, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ const NAMED: usize = 32;
 pub struct Stopped {
     /// The next event of every hosted timeline.
     pub position: Vec<usize>,
-    /// What every event has got, see [`crate::replay::forward::Forward::logical`].
-    pub bounds: Vec<Vec<i64>>,
+    /// What every event has got, see [`crate::replay::forward::Forward::advances`].
+    pub bounds: Vec<Advances>,
     /// How many timestamps have arrived, by incoming channel.
     pub arrived: Vec<u32>,
 }
@@ -174,7 +174,7 @@ fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec
     let Stopped { position, bounds, arrived } = stopped;
     let mut waiting = Vec::new();
     for (local, (timeline, &at)) in (0..).map(LocalTimeline).zip(program.replay_timelines().zip(position)) {
-        if at >= timeline.len() || bounds[local][at] != PENDING {
+        if at >= timeline.len() || bounds[local].known(at).is_some() {
             continue;
         }
         let link = timeline.link(at);

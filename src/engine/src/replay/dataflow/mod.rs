@@ -23,7 +23,7 @@ use crate::matching::collectives::{InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
-use crate::replay::forward::{Forward, PENDING, TimelineClock};
+use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::program::Program;
 use crate::replay::stall::{self, Stopped};
 use clc_trace::{CommRank, Fraction, Result, Ticks};
@@ -161,7 +161,7 @@ pub(crate) fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Re
     let mut replay = DataflowReplay::<1>::new(program, None, LAMPORT, false);
     let finished = replay.run(transport)?;
     let DataflowReplay { position, forward, arrived, .. } = replay;
-    Ok((!finished).then_some(Stopped { position, bounds: forward.logical, arrived }))
+    Ok((!finished).then_some(Stopped { position, bounds: forward.advances, arrived }))
 }
 
 /// Replays `CLOCKS` clocks at once: the one of the formula, and the plain Lamport clock.
@@ -246,7 +246,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         self.forward.jumps = self.clocks.iter().map(TimelineClock::jumps).sum();
         let DataflowReplay { program, position, forward, arrived, lamport, .. } = self;
         if !finished {
-            let stopped = Stopped { position, bounds: forward.logical, arrived };
+            let stopped = Stopped { position, bounds: forward.advances, arrived };
             return Err(stall::contradiction(transport, program, &stopped)?);
         }
         Ok((forward, lamport.largest_advance()))
@@ -265,14 +265,11 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         let turn = (self.position[timeline] + BURST).min(sync.len());
         let mut at = self.position[timeline];
         while at < turn {
-            let bound = self.forward.logical[timeline][at];
-            if bound == PENDING {
-                break;
-            }
+            let Some(bound) = self.forward.advances[timeline].known(at) else { break };
             let own = sync.time(at);
             let time = base.map_or(own, |base| base[at]);
-            let step = self.clocks[timeline].step(sync.location(at), time, own, bound);
-            self.forward.logical[timeline][at] = step.time.0;
+            let step = self.clocks[timeline].step(sync.location(at), time, own, time + bound);
+            self.forward.advances[timeline].set(at, step.time.0 - time);
             let mut times = [step.time.0; CLOCKS];
             if let [_, lamport] = times.as_mut_slice() {
                 *lamport = self.lamport.step(timeline, at, own);
@@ -306,9 +303,11 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     /// Gives an event its bound, and its timeline a turn if it waits for just that.
     #[inline]
     fn bound(&mut self, timeline: LocalTimeline, event: u32, bounds: Times<CLOCKS>) {
-        self.forward.logical[timeline][event as usize] = bounds[0];
+        let own = self.program.timeline(timeline).time(event as usize);
+        let time = self.base.as_ref().map_or(own, |base| base[timeline][event as usize]);
+        self.forward.advances[timeline].set(event as usize, bounds[0].saturating_sub(time));
         if let [_, lamport] = *bounds.as_slice() {
-            self.lamport.bound(timeline, event, self.program.timeline(timeline).time(event as usize), lamport);
+            self.lamport.bound(timeline, event, own, lamport);
         }
         if self.position[timeline] == event as usize {
             self.wake(timeline);
