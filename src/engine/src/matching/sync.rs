@@ -297,17 +297,26 @@ impl SyncTimeline {
     /// Other clocks: `clock` makes pre-synchronised times of the locations of visited events and the times at which they were recorded, if these were not
     /// forgotten.
     pub(crate) fn retime(&mut self, mut clock: impl FnMut(u32, i64) -> i64) {
-        let old = self.recorded.base;
-        let mut base = None;
-        for event in 0..self.len() {
-            let Some(raw) = self.recorded_time(event) else { return };
+        let Some(raw) = self.recorded_time(0) else { return };
+        let (old, base) = (self.recorded.base, raw.wrapping_sub(clock(self.location(0), raw)));
+        let mut done = 0;
+        if let (Differences::Narrow(more), false) = (&mut self.recorded.more, self.places.has_locations()) {
+            // Nearly all of them.
+            for (time, more) in self.time.iter_mut().zip(more) {
+                let raw = time.wrapping_add(old).wrapping_add(i64::from(*more));
+                let new = clock(0, raw);
+                let Ok(difference) = i32::try_from(raw.wrapping_sub(new).wrapping_sub(base)) else { break };
+                (*time, *more) = (new, difference);
+                done += 1;
+            }
+        }
+        for event in done..self.len() {
+            let Some(raw) = self.recorded_time(event) else { break };
             let time = clock(self.location(event), raw);
             self.time[event] = time;
-            let later = raw.wrapping_sub(time);
-            let base = *base.get_or_insert(later);
-            self.recorded.set(event, later.wrapping_sub(base));
+            self.recorded.set(event, raw.wrapping_sub(time).wrapping_sub(base));
         }
-        self.recorded.base = base.unwrap_or(old);
+        self.recorded.base = base;
     }
 }
 
