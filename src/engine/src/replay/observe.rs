@@ -3,7 +3,7 @@
 //! A message bounds the receiver's clock against the sender's. Of a collective instance only the latest begin of the logical
 //! senders says anything tight (`latest`): to every logical receiver it is a message from the clock of that sender.
 
-use crate::comm::{AnalysisRank, Transport, gather_values};
+use crate::comm::{AnalysisRank, Transport, gather_owned, gather_values};
 use crate::matching::channels::Lengths;
 use crate::matching::instances::HostedMember;
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
@@ -54,7 +54,7 @@ pub fn observe(
     tables.into_iter().for_each(|table| collector.merge(table));
     let visit = messages(&mut collector, program, times, clocks);
     remote_message_bounds(transport, program, times, visit)?;
-    let parts = gather_values(transport, AnalysisRank::FIRST, &collector.finish())?;
+    let parts = gather_owned(transport, AnalysisRank::FIRST, collector.finish())?;
     Ok(parts.map(|parts| {
         let mut whole = BoundTable::default();
         parts.into_iter().for_each(|part| whole.merge(part));
