@@ -311,7 +311,7 @@ impl<'a> DelaySearch<'a> {
             self.members.push(members);
             for (number, member) in comm.members.iter().enumerate() {
                 self.hosted.insert((place, member.timeline), number);
-                for (instance, &end) in (0..).map(InstanceIndex).zip(&member.ends) {
+                for (instance, &end) in (0..).map(InstanceIndex).zip(member.ends.iter()) {
                     let operation = self.operations[member.timeline].of_event[end as usize];
                     if self.is_main(member.timeline, operation) {
                         ended[member.timeline].push((operation, end, place as u32, instance));

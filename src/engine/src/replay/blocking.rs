@@ -173,7 +173,7 @@ fn replay(
                     let channel = channel as usize;
                     let end = &program.messages.incoming[channel];
                     let latency = program.message_latency(end.source, program.first);
-                    let receive = end.receives[arrived[channel]] as usize;
+                    let receive = end.receives.at(arrived[channel]) as usize;
                     bounds.set(receive, time + latency - from(receive));
                     arrived[channel] += 1;
                 }
@@ -241,7 +241,7 @@ pub fn backward(
     // Which message of its channel each receive is: the channel lists them as posted.
     let mut number = vec![0u32; timeline.len()];
     for channel in &program.messages.incoming {
-        for (k, &event) in channel.receives.iter().enumerate() {
+        for (k, event) in channel.receives.each().enumerate() {
             number[event as usize] = k as u32;
         }
     }
@@ -260,7 +260,7 @@ pub fn backward(
                 while caps_here[event] == NO_UPPER_BOUND {
                     let [which, latest]: Word = transport.receive_time(host_of(destination))?;
                     let channel = &program.messages.outgoing[(which >> 32) as usize];
-                    caps_here[channel.sends[(which & 0xffff_ffff) as usize] as usize] = latest;
+                    caps_here[channel.sends.at((which & 0xffff_ffff) as usize) as usize] = latest;
                 }
             }
             SyncKind::End => own_end = logical(event),

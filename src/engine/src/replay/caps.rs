@@ -101,7 +101,7 @@ pub fn of_receives(
         let mut lists = TimeLists::default();
         for (channel, range) in parts {
             let channel = &messages.incoming[channel];
-            let values = channel.receives[range].iter().map(|&event| value(channel, event));
+            let values = range.map(|place| value(channel, channel.receives.at(place)));
             lists.push(channel.host, channel.remote, values);
         }
         lists.exchange(transport, |channel, values| remote[channel].extend(values.iter()))?;
@@ -167,6 +167,6 @@ impl CapReader<'_> {
             return NO_UPPER_BOUND;
         };
         let latency = self.program.message_latency(end.source, channel.destination);
-        self.times.at(end.destination, end.receives[k]) - latency
+        self.times.at(end.destination, end.receives.at(k)) - latency
     }
 }

@@ -41,8 +41,8 @@ fn prefix_indexes(comm: &CollectiveComm) -> impl Iterator<Item = (InstanceIndex,
 
 /// The event at which `member` contributes to `instance`, and the one that the result bounds; `None` where it has no part.
 fn ends_of(member: &HostedMember, instance: InstanceIndex, direction: Direction) -> (Option<u32>, Option<u32>) {
-    let begin = member.sends[instance].then(|| member.begins[instance]);
-    let end = member.receives[instance].then(|| member.ends[instance]);
+    let begin = member.sends[instance].then(|| member.begins.at(instance.place()));
+    let end = member.receives[instance].then(|| member.ends.at(instance.place()));
     match direction {
         Direction::Forward => (begin, end),
         Direction::Backward => (end, begin),

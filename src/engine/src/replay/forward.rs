@@ -33,7 +33,7 @@ impl Forward {
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let bounds = &mut bounds[member.timeline];
-                for (&end, &receives) in member.ends.iter().zip(&member.receives) {
+                for (end, &receives) in member.ends.each().zip(&member.receives) {
                     if receives {
                         bounds.wait(end as usize);
                     }
@@ -55,7 +55,7 @@ impl Forward {
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let bounds = &mut self.advances[member.timeline];
-                member.ends.iter().for_each(|&end| bounds.wait(end as usize));
+                member.ends.each().for_each(|end| bounds.wait(end as usize));
             }
         }
     }

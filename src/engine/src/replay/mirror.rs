@@ -72,15 +72,17 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
     for &index in &order {
         let channel = &channels.incoming[index];
         let timeline = &program.timelines[channel.destination];
-        let mut messages: Vec<u32> = (0..channel.receives.len() as u32).rev().collect();
-        let sorted = channel.receives.is_sorted();
-        if !sorted {
+        let mut messages: Vec<u32> = Vec::new();
+        let mut events = channel.receives.mirrored(timeline.len());
+        if !channel.receives.is_sorted() {
+            messages.extend((0..channel.receives.len() as u32).rev());
             messages.sort_by_key(|&k| std::cmp::Reverse(channel.receives[k as usize]));
+            events = messages.iter().map(|&k| from_end(timeline, channel.receives[k as usize])).collect();
         }
         outgoing.entry(channel.host).or_default().push(OtherEnd {
             channel: channel.remote,
             place: place[index],
-            order: if sorted { Vec::new() } else { messages.clone() },
+            order: messages,
         });
         sends.push(OutChannel {
             source: channel.destination,
@@ -88,7 +90,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
             host: channel.host,
             remote: channel.remote,
             trust: channel.trust,
-            sends: messages.iter().map(|&k| from_end(timeline, channel.receives[k as usize])).collect(),
+            sends: events,
         });
     }
     let mut receives: Vec<InChannel> = channels
@@ -102,7 +104,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
                 remote: channel.remote,
                 destination: channel.source,
                 trust: channel.trust,
-                receives: channel.sends.iter().rev().map(|&send| from_end(timeline, send)).collect(),
+                receives: channel.sends.mirrored(timeline.len()),
                 lengths: Lengths::default(),
             }
         })
@@ -155,21 +157,19 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
         .iter()
         .map(|member| {
             let timeline = &program.timelines[member.timeline];
-            let events =
-                |events: &[u32]| -> Vec<u32> { events.iter().rev().map(|&event| from_end(timeline, event)).collect() };
             let flags = |flags: &[bool]| flags.iter().rev().copied().collect();
-            let begins: Vec<u32> = events(&member.ends);
+            let begins = member.ends.mirrored(timeline.len());
             let mut order: Vec<InstanceIndex> = Vec::new();
-            if !begins.is_sorted() {
+            if !begins.each().is_sorted() {
                 order = (0..begins.len() as u32).map(InstanceIndex).collect();
-                order.sort_by_key(|&instance| begins[instance]);
+                order.sort_by_key(|&instance| begins.at(instance.place()));
             }
             HostedMember {
                 rank: rank(member.rank),
                 timeline: member.timeline,
                 begins,
                 order,
-                ends: events(&member.begins),
+                ends: member.begins.mirrored(timeline.len()),
                 sends: flags(&member.receives),
                 receives: flags(&member.sends),
             }
@@ -210,7 +210,7 @@ mod tests {
             host: AnalysisRank(0),
             remote: 0,
             trust: Trust::Sound,
-            sends: vec![0, 1, 2],
+            sends: vec![0, 1, 2].into(),
         };
         let into = InChannel {
             source: TimelineNumber(0),
@@ -218,7 +218,7 @@ mod tests {
             remote: 0,
             destination: LocalTimeline(1),
             trust: Trust::Sound,
-            receives: vec![0, 2, 1],
+            receives: vec![0, 2, 1].into(),
             lengths: Lengths::default(),
         };
         let messages = Messages { outgoing: vec![out], incoming: vec![into], ..Messages::default() };
@@ -232,7 +232,8 @@ mod tests {
         assert_eq!((out.source, out.destination), (LocalTimeline(1), TimelineNumber(0)));
         assert_eq!((into.source, into.destination), (TimelineNumber(1), LocalTimeline(0)));
         // Received first, last, in the middle: the last event of either process is number 0.
-        assert_eq!((&out.sends[..], &into.receives[..]), (&[0, 1, 2][..], &[1, 0, 2][..]));
+        let events = [&out.sends, &into.receives].map(|list| list.each().collect::<Vec<u32>>());
+        assert_eq!(events, [[0, 1, 2], [1, 0, 2]]);
         let timelines = [0, 1].map(|process| mirrored.timeline(LocalTimeline(process)));
         assert_eq!([0, 1, 2].map(|event| timelines[0].time(event)), [-20, -10, 0]);
         assert_eq!((timelines[0].number(0), timelines[0].position(1).time), (EventNumber(3), Ticks(-10)));
@@ -247,14 +248,14 @@ mod tests {
             source: LocalTimeline(1),
             destination: TimelineNumber(0),
             remote: 1,
-            sends: vec![3],
+            sends: vec![3].into(),
             ..program.messages.outgoing[0].clone()
         };
         let into = InChannel {
             source: TimelineNumber(1),
             destination: LocalTimeline(0),
             remote: 1,
-            receives: vec![3],
+            receives: vec![3].into(),
             ..program.messages.incoming[0].clone()
         };
         for (timeline, kind) in program.timelines.iter_mut().zip([SyncKind::Receive, SyncKind::Send]) {
@@ -271,7 +272,7 @@ mod tests {
                     SyncKind::Send => &mirrored.messages.outgoing[link].sends,
                     _ => &mirrored.messages.incoming[link].receives,
                 };
-                assert!(list.contains(&(event as u32)), "{local:?} {event}");
+                assert!(list.each().any(|other| other == event as u32), "{local:?} {event}");
             }
         }
     }

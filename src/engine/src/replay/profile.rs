@@ -230,7 +230,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let local = member.timeline;
-                for (instance, &end) in (0..).map(InstanceIndex).zip(&member.ends) {
+                for (instance, &end) in (0..).map(InstanceIndex).zip(member.ends.iter()) {
                     let event = end as usize;
                     let bound = bounds[local][event];
                     if bound == NO_LOWER_BOUND {

@@ -56,8 +56,8 @@ fn settle_fences(transport: &mut dyn Transport, program: &mut Program) -> Result
                 timeline.activate(member.begins[k], SyncKind::Local, 0);
                 timeline.activate(member.ends[k], SyncKind::Local, 0);
             }
-            keep(&mut member.begins, &stays);
-            keep(&mut member.ends, &stays);
+            keep(member.begins.to_mut(), &stays);
+            keep(member.ends.to_mut(), &stays);
             keep(&mut member.sends, &stays);
             keep(&mut member.receives, &stays);
         }
@@ -86,7 +86,7 @@ impl Program {
             let end = &mut self.messages.outgoing[channel.sending.1 as usize];
             let timeline = Arc::make_mut(&mut self.timelines[end.source]);
             let index = channel.sending.1;
-            end.sends.drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.fans));
+            end.sends.to_mut().drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.fans));
         }
         if channel.receiving.0 == here {
             let own = self.number(self.messages.incoming[channel.receiving.1 as usize].destination);
@@ -95,7 +95,7 @@ impl Program {
             self.messages.counts.take_back(pair, end.trust, end.receives.len());
             let timeline = Arc::make_mut(&mut self.timelines[end.destination]);
             let index = channel.receiving.1;
-            end.receives.drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.joins));
+            end.receives.to_mut().drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.joins));
         }
     }
 }

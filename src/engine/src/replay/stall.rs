@@ -184,7 +184,7 @@ fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec
                 let several = if kind == SyncKind::Join { &program.messages.joins[link][..] } else { &[link as u32] };
                 let is_pending = |&&channel: &&u32| {
                     let receives = &program.messages.incoming[channel as usize].receives;
-                    !receives[..arrived[channel as usize] as usize].contains(&(at as u32))
+                    !receives.each().take(arrived[channel as usize] as usize).any(|event| event == at as u32)
                 };
                 let doubt = |&&channel: &&u32| program.messages.incoming[channel as usize].trust.doubt();
                 let link = several.iter().filter(is_pending).max_by_key(doubt).map_or(0, |&channel| channel as usize);
@@ -231,7 +231,7 @@ fn missing(
         let comm_of = &program.collectives.comms[index];
         let before = comm_of.groups() - 1 - waits as usize;
         let late = comm_of.members.iter().filter(|member| comm_of.group_of(member.rank) == before).find(|member| {
-            let begin = member.begins[instance] as usize;
+            let begin = member.begins.at(instance.place()) as usize;
             member.sends[instance] && begin >= position[member.timeline]
         });
         here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.number(member.timeline))));

@@ -331,7 +331,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         let k = self.arrived[channel] as usize;
         self.arrived[channel] += 1;
         let latency = program.message_latency(end.source, program.number(end.destination));
-        let (timeline, event, bounds) = (end.destination, end.receives[k], times.map(|time| time + latency));
+        let (timeline, event, bounds) = (end.destination, end.receives.at(k), times.map(|time| time + latency));
         if program.messages.joins.is_empty() {
             return self.bound(timeline, event, bounds);
         }
