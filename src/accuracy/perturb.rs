@@ -62,7 +62,7 @@ pub fn load_true_times(session: &mut Session<'_>, anyway: bool) -> Result<LocalT
         separation: Parameters::default().minimum_separation,
     })?;
     let program = &loaded.program;
-    let found = survey(session.transport, program, &program.times(|timeline| &timeline.time))?;
+    let found = survey(session.transport, program, &program.times())?;
     if found.violated() > 0 {
         let message = format!(
             "{} of {} messages and collectives in the trace itself violate the clock condition, so its times are not \

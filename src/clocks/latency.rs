@@ -3,6 +3,7 @@
 use crate::pipeline::load::LocalTrace;
 use clc_clock::ShortestMessages;
 use clc_engine::comm::Transport;
+use clc_engine::replay::program::Program;
 use clc_engine::replay::survey::survey;
 use clc_trace::{Result, Ticks};
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
@@ -26,10 +27,11 @@ pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut LocalTrace, fo
     };
     put(loaded, MinimumLatency::default());
     for recorded in [true, false] {
-        let worst = |transport: &mut dyn Transport, loaded: &LocalTrace| -> Result<Option<i64>> {
-            let program = &loaded.program;
-            let times = program.times(|timeline| if recorded { &timeline.raw } else { &timeline.time });
-            Ok(survey(transport, program, &times)?.worst.map(|worst| worst.ticks))
+        let worst = |transport: &mut dyn Transport, loaded: &mut LocalTrace| -> Result<Option<i64>> {
+            let mut surveyed = |program: &Program| survey(transport, program, &program.times());
+            let program = &mut loaded.program;
+            let found = if recorded { program.as_recorded(surveyed) } else { surveyed(program) };
+            Ok(found?.worst.map(|worst| worst.ticks))
         };
         put(loaded, MinimumLatency::default());
         if worst(transport, loaded)?.is_some() {

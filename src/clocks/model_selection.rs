@@ -7,11 +7,12 @@
 
 use crate::pipeline::load::LocalTrace;
 use clc_clock::ClockFit;
-use clc_clock::Method;
 use clc_clock::evidence::Gain;
+use clc_clock::{Method, RefinedClocks};
 use clc_engine::comm::Transport;
 use clc_engine::replay::survey::{Survey, survey};
 use clc_trace::format::{count, duration, plural};
+use clc_trace::workers::Workers;
 use clc_trace::{Result, Ticks};
 
 /// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones. Assumed: a fifth better is more than the
@@ -84,15 +85,17 @@ impl Selected {
     }
 }
 
-/// Decides between the recorded clocks, which `loaded` has, estimated ones, under which its events have these `times`, and the ones without recorded offsets. `fit`
-/// is `None` if the estimated ones are asked for, however they fit; `resolution` is that of the timer, in ticks per second. Collective over the analysis ranks.
+/// Decides between the recorded clocks, whose times `loaded` has, the `estimated` ones, and the ones without recorded offsets. Where the estimated ones are taken, it has
+/// their times afterwards, else any. `fit` is `None` if the estimated ones are asked for, however they fit; `resolution` is that of the timer, in ticks per second.
+/// Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
 pub fn choose(
     transport: &mut dyn Transport,
+    workers: Workers,
     loaded: &mut LocalTrace,
-    times: &[Vec<i64>],
+    estimated: &RefinedClocks,
     method: Method,
     fit: Option<ClockFit>,
     resolution: u64,
@@ -106,8 +109,9 @@ pub fn choose(
         let reason = format!("without recorded offsets there are no violations{gain}");
         return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
     }
-    let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
-    let estimated = survey(transport, &loaded.program, times)?;
+    let recorded = survey(transport, &loaded.program, &loaded.program.times())?;
+    loaded.retime(workers, estimated);
+    let estimated = survey(transport, &loaded.program, &loaded.program.times())?;
     let (left, remains) = (ViolationsLeft::of(&recorded), ViolationsLeft::of(&estimated));
     let (before, after) = (left.count, remains.count);
     // The times as they were recorded are possible, and neither the offsets nor the estimate are.
@@ -147,8 +151,8 @@ pub fn choose(
 }
 
 /// Whether the times leave no violation as they were recorded, without offsets. Collective over the analysis ranks.
-fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<bool> {
-    let unmeasured = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<bool> {
+    let unmeasured = loaded.program.as_recorded(|program| survey(transport, program, &program.times()))?;
     Ok(unmeasured.violated() == 0)
 }
 
@@ -156,7 +160,7 @@ fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &LocalTrace) ->
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn undisturbed(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<Option<Selected>> {
+pub fn undisturbed(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<Option<Selected>> {
     let reason = "all processes share a clock: recorded offsets differ by no more than measuring one is off by, and without them there are no violations";
     let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, reason: reason.to_owned() };
     Ok(leaves_none_unmeasured(transport, loaded)?.then_some(unmeasured))
@@ -164,7 +168,7 @@ pub fn undisturbed(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result
 
 /// Whether the times leave no violation with recorded offsets. Collective over the analysis ranks.
 fn leaves_none_recorded(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<bool> {
-    let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
+    let recorded = survey(transport, &loaded.program, &loaded.program.times())?;
     Ok(recorded.violated() == 0)
 }
 

@@ -20,9 +20,9 @@ use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::calls::ObservedTimes;
 use clc_engine::replay::latest::Begins;
 use clc_engine::replay::observe::{inspect, observe};
-use clc_trace::progress::{Progress, Silent};
-use clc_trace::workers::Workers;
+use clc_trace::progress::Progress;
 use clc_trace::{Error, Result, Ticks};
+use std::sync::Arc;
 
 /// Two clock offsets of one node that are farther apart than this many seconds are not of one clock: measurements are off by
 /// a round trip at most.
@@ -105,19 +105,20 @@ pub fn refine(
     let decision = loop {
         let decision = match asked.take() {
             Some(stretches) => {
-                let times = mapped_times(opened.workers, loaded, &RefinedClocks::new(&map, &[])?)?;
+                loaded.retime(opened.workers, &RefinedClocks::new(&map, &[])?);
+                let times = loaded.program.times();
                 let messages =
                     inspect(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &stretches)?;
                 messages.map(|messages| estimator.inspected(&messages))
             }
             None => {
-                let times = mapped_times(opened.workers, loaded, &refined)?;
+                loaded.retime(opened.workers, &refined);
                 let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
                 if first <= -RANGE || last >= RANGE {
                     break Decision::Nothing(OUT_OF_RANGE.to_owned());
                 }
                 let grid = Grid::new(first, last, windows);
-                let (program, clocks) = (&loaded.program, &map.of_timeline);
+                let (program, clocks, times) = (&loaded.program, &map.of_timeline, loaded.program.times());
                 let begins = Begins::meet(transport, opened.workers, program, &times, clocks)?;
                 let mut table = observe(transport, opened.workers, program, &times, &begins, clocks, &grid)?;
                 if matches!(options.presync, Method::Auto | Method::Network) {
@@ -159,6 +160,8 @@ pub fn refine(
             None => return Err(Error::new("no clocks were estimated; this is a bug")),
         }
     };
+    // They were those of the last look.
+    loaded.retime_by_locations(opened.workers);
     if !options.presync.refines() {
         let found = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
         settle_latency(transport, loaded, found)?;
@@ -172,24 +175,24 @@ pub fn refine(
                 {
                     Selected::recorded("the estimate does not settle".to_owned())
                 } else {
-                    let times = mapped_times(opened.workers, loaded, &refined)?;
                     let selected = choose(
                         transport,
+                        opened.workers,
                         loaded,
-                        &times,
+                        &refined,
                         options.presync,
                         fit.map(|fit| *fit),
                         opened.definitions.clock.resolution,
                     )?;
                     match selected.clocks {
-                        SelectedClocks::Recorded => {}
+                        SelectedClocks::Recorded => loaded.retime_by_locations(opened.workers),
                         SelectedClocks::Estimated => {
-                            adopt(transport, opened, loaded, options, &refined, times, progress)?;
+                            adopt(transport, opened, loaded, options, &refined, progress)?;
                         }
                         SelectedClocks::Unmeasured => {
                             let clocks = RefinedClocks::unmeasured(&map);
-                            let times = mapped_times(opened.workers, loaded, &clocks)?;
-                            adopt(transport, opened, loaded, options, &clocks, times, progress)?;
+                            loaded.retime(opened.workers, &clocks);
+                            adopt(transport, opened, loaded, options, &clocks, progress)?;
                         }
                     }
                     selected
@@ -203,8 +206,8 @@ pub fn refine(
             match one.then(|| undisturbed(transport, loaded)).transpose()?.flatten() {
                 Some(selected) => {
                     let clocks = RefinedClocks::unmeasured(&map);
-                    let times = mapped_times(opened.workers, loaded, &clocks)?;
-                    adopt(transport, opened, loaded, options, &clocks, times, progress)?;
+                    loaded.retime(opened.workers, &clocks);
+                    adopt(transport, opened, loaded, options, &clocks, progress)?;
                     selected
                 }
                 None => Selected::recorded(reason),
@@ -249,21 +252,20 @@ fn are_as_one(recorded: &[RecordedOffsets], timelines: usize, shortest: Ticks) -
     !recorded.is_empty() && (shortest > Ticks(0) || stated) && most - least <= shortest.0 as f64
 }
 
-/// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
+/// Makes `refined` the clocks of `loaded`, which has their times already.
 fn adopt(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &mut LocalTrace,
     options: &LoadOptions,
     refined: &RefinedClocks,
-    times: Vec<Vec<i64>>,
     progress: &dyn Progress,
 ) -> Result<()> {
     // Rounding can make equal what was apart, and then the order of a timeline's locations may be another one.
     let mut disordered = [0i64];
-    for (timeline, times) in loaded.program.timelines.iter().zip(&times) {
-        let keys =
-            times.iter().enumerate().map(|(event, time)| (time, timeline.location(event), timeline.number(event)));
+    for timeline in &loaded.program.timelines {
+        let times = timeline.times().iter().enumerate();
+        let keys = times.map(|(event, time)| (time, timeline.location(event), timeline.number(event)));
         disordered[0] |= i64::from(!keys.is_sorted());
     }
     transport.all_reduce(ReduceOp::Max, &mut disordered)?;
@@ -287,10 +289,7 @@ fn adopt(
     agree(transport, outcome)?;
     let ends = span(transport, loaded, refined)?;
     let shift = ends.map_or(0, |(first, _)| (-first).max(0));
-    for (timeline, times) in loaded.program.timelines.iter_mut().zip(times) {
-        timeline.time = times;
-        timeline.time.iter_mut().for_each(|time| *time += shift);
-    }
+    loaded.program.timelines.iter_mut().for_each(|timeline| Arc::make_mut(timeline).shift(shift));
     loaded.shift = Ticks(shift);
     loaded.span = ends.map(|(first, last)| (Ticks(first + shift), Ticks(last + shift)));
     Ok(())
@@ -313,15 +312,6 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &LocalTrace) -> Resul
     let mut all: Vec<RecordedOffsets> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
     all.sort_by_key(|record| record.timeline);
     Ok(all)
-}
-
-/// The times of all visited events under other clocks, without a shift.
-fn mapped_times(workers: Workers, loaded: &LocalTrace, refined: &RefinedClocks) -> Result<Vec<Vec<i64>>> {
-    let timelines = &loaded.program.timelines;
-    workers.run(timelines.len(), &Silent, |local, _| {
-        let mut cursor = refined.of(loaded.program.number(LocalTimeline::at(local))).cursor();
-        Ok(timelines[local].raw.iter().map(|&raw| cursor.map(Ticks(raw)).0).collect())
-    })
 }
 
 /// Earliest and latest time of any event of the trace under other clocks.

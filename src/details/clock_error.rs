@@ -154,10 +154,15 @@ fn samples(
             let (mut forwards, mut wholes) = (forward.cursor(), whole.cursor());
             for event in 0..timeline.len() {
                 let at = timeline.position(event);
-                visit(at.time.0, parts(timeline.raw[event], at.time.0, forwards.map(at), wholes.map(at)));
+                let raw = timeline.recorded_time(event).unwrap_or(at.time.0);
+                visit(at.time.0, parts(raw, at.time.0, forwards.map(at), wholes.map(at)));
             }
         }
-        None => timeline.time.iter().zip(&timeline.raw).for_each(|(&time, &raw)| visit(time, [time - raw, 0, 0])),
+        None => timeline
+            .times()
+            .iter()
+            .zip(timeline.recorded_times())
+            .for_each(|(&time, raw)| visit(time, [time - raw, 0, 0])),
     }
     for (number, location) in loaded.locations[local].iter().enumerate() {
         let Some((first, last)) = location.summary.time_span else { continue };

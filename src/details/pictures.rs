@@ -212,7 +212,7 @@ fn before_all(
     while low < high {
         let middle = low.midpoint(high);
         let at = timeline.position(middle);
-        let before = if raw { timeline.raw.get(middle).copied().unwrap_or(i64::MAX) } else { at.time.0 };
+        let before = if raw { timeline.recorded_time(middle).unwrap_or(i64::MAX) } else { at.time.0 };
         let after = correction.map_or(at.time, |correction| correction.map(at)).0;
         if before < first[0] && after < first[1] { low = middle + 1 } else { high = middle }
     }

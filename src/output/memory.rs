@@ -4,6 +4,7 @@
 use crate::output::signals;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The system's allocator, for the program (not for those who use the library). When it has nothing left to give, the program says so
 /// and ends.
@@ -47,14 +48,54 @@ fn granted(pointer: *mut u8, bytes: usize) -> *mut u8 {
     pointer
 }
 
+/// Whether this is the program: those who use the library decide on their memory themselves.
+static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
+
 /// Prepares for little memory: threads share what they allocate from, since the C library would reserve 64 MiB of address space for
 /// each. Called once, at the start.
 pub fn expect_little() {
+    IS_PROGRAM.store(true, Ordering::Relaxed);
     #[cfg(target_env = "gnu")]
     // SAFETY: a parameter of malloc(3), set while there is one thread.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
+}
+
+/// Returns to the system what was freed between blocks that are still in use: what grows step by step leaves gaps, which larger blocks do not fit in.
+pub fn return_gaps() {
+    #[cfg(target_env = "gnu")]
+    if IS_PROGRAM.load(Ordering::Relaxed) {
+        // SAFETY: malloc_trim(3) may be called at any time.
+        unsafe {
+            libc::malloc_trim(0);
+        }
+    }
+}
+
+/// For work in which large blocks come and go: they are kept for the next ones, since the system would have to clear new pages each time.
+pub fn keep_large_blocks() {
+    own_pages_from(32 << 20, 64 << 20);
+}
+
+/// For work in which large blocks stay: they have pages of their own again, and what was kept is returned to the system.
+pub fn return_large_blocks() {
+    own_pages_from(1 << 20, 8 << 20);
+    return_gaps();
+}
+
+/// Blocks of so many bytes have pages of their own, which go back to the system with them, as does what is `free` behind the last of the others.
+fn own_pages_from(bytes: i32, free: i32) {
+    #[cfg(target_env = "gnu")]
+    if IS_PROGRAM.load(Ordering::Relaxed) {
+        // SAFETY: parameters of malloc(3), which takes its lock to set them.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, bytes);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, free);
+        }
+    }
+    #[cfg(not(target_env = "gnu"))]
+    let _ = (bytes, free);
 }
 
 /// Nothing here allocates.

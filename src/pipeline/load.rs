@@ -18,7 +18,7 @@ use clc_engine::replay::settle::settle;
 use clc_trace::progress::Progress;
 use clc_trace::{LocationId, MpiRank, OwnTimeline, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::latency::LatencyBasis;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use crate::pipeline::local_trace::{LoadOptions, LoadedLocation, LocalTrace};
 
@@ -126,7 +126,7 @@ pub(crate) fn load_with(
     }
     let mut program = Program {
         first,
-        timelines: extracts.into_iter().map(|extract| extract.sync).collect(),
+        timelines: extracts.into_iter().map(|extract| Arc::new(extract.sync)).collect(),
         messages,
         collectives,
         latency: options.latency,
@@ -219,7 +219,7 @@ fn fit_to_zero(
     let shift = (-ends[0]).max(0);
     if shift > 0 {
         for extract in extracts {
-            extract.sync.time.iter_mut().for_each(|time| *time += shift);
+            extract.sync.shift(shift);
         }
     }
     Ok((Ticks(shift), Some((Ticks(ends[0] + shift), Ticks(-ends[1] + shift)))))

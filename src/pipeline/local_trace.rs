@@ -1,12 +1,13 @@
 //! The part of a trace that an analysis rank hosts, in memory.
 
 use clc_archive::ScanSummary;
-use clc_clock::{Clock, Method};
+use clc_clock::{Clock, ClockCursor, Method, RefinedClocks};
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::fences::Fences;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::program::Program;
-use clc_trace::{ClockOffset, OwnTimeline, Result, Ticks};
+use clc_trace::workers::Workers;
+use clc_trace::{ClockOffset, OwnTimeline, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 use std::collections::BTreeMap;
 
@@ -91,6 +92,26 @@ impl LocalTrace {
             (!main, self.locations[timeline][number].index)
         });
         all
+    }
+
+    /// Puts the times of visited events under other clocks, without a shift, in the place of the pre-synchronised ones.
+    pub fn retime(&mut self, workers: Workers, clocks: &RefinedClocks) {
+        let numbers: Vec<TimelineNumber> =
+            (0..self.locations.len()).map(|local| self.program.number(LocalTimeline::at(local))).collect();
+        self.program.retime(workers, |local| {
+            let mut cursor = clocks.of(numbers[local]).cursor();
+            move |_, raw| cursor.map(Ticks(raw)).0
+        });
+    }
+
+    /// Makes the pre-synchronised times those of the clocks of the locations again.
+    pub fn retime_by_locations(&mut self, workers: Workers) {
+        let (locations, shift) = (&self.locations, self.shift.0);
+        self.program.retime(workers, |local| {
+            let mut cursors: Vec<ClockCursor<'_>> =
+                locations[local].iter().map(|location| location.clock.cursor()).collect();
+            move |location, raw| cursors[location as usize].map(Ticks(raw)).0 + shift
+        });
     }
 
     /// Events of the hosted locations.

@@ -2,6 +2,7 @@
 
 use crate::clocks::refine::RefineOptions;
 use crate::details::regions::{Regions, regions_of_worst};
+use crate::output::memory::return_gaps;
 use crate::pipeline::load::{LoadOptions, LocalTrace};
 use crate::report::ClockEstimate;
 use crate::session::Session;
@@ -45,11 +46,13 @@ impl Session<'_> {
         load_options.latency = loaded.program.latency;
 
         self.progress.step("check");
-        let raw = survey(self.transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+        let transport = &mut *self.transport;
+        let raw = loaded.program.as_recorded(|program| survey(transport, program, &program.times()))?;
         if !examination.keep_recorded {
             loaded.program.forget_recorded_times();
         }
-        let times = loaded.program.times(|timeline| &timeline.time);
+        return_gaps();
+        let times = loaded.program.times();
         let presynchronised = survey(self.transport, &loaded.program, &times)?;
         Ok(Examined { loaded, load_options, clocks, raw, presynchronised })
     }

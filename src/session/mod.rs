@@ -19,6 +19,7 @@ pub use report::{Findings, origin};
 pub use write::{Verified, Written};
 
 use crate::clocks::refine::{self, refine};
+use crate::output::memory::{keep_large_blocks, return_gaps, return_large_blocks};
 use crate::pipeline::load::{LoadOptions, LocalTrace, load};
 use crate::pipeline::open::{TraceHandle, open};
 use crate::pipeline::timing::Timing;
@@ -97,6 +98,7 @@ impl<'a> Session<'a> {
     /// Anything wrong with the event files or local definitions, references to undefined ids.
     pub fn load(&mut self, options: &LoadOptions) -> Result<LocalTrace> {
         let loaded = load(self.transport, &self.opened, options, self.progress, &mut self.warnings)?;
+        return_gaps();
         self.lap("scan", loaded.events());
         Ok(loaded)
     }
@@ -112,7 +114,9 @@ impl<'a> Session<'a> {
         wanted: refine::RefineOptions,
     ) -> Result<Option<ClockEstimate>> {
         self.progress.step("clocks");
+        keep_large_blocks();
         let found = refine(self.transport, &self.opened, loaded, options, wanted, self.progress)?;
+        return_large_blocks();
         self.lap("clocks", loaded.program.events());
         Ok(found)
     }

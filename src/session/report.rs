@@ -102,8 +102,9 @@ impl Session<'_> {
     ) -> Result<Option<Details>> {
         let loaded = &examined.loaded;
         let program = &loaded.program;
-        let raw = program.times(|timeline| &timeline.raw);
-        let times = program.times(|timeline| &timeline.time);
+        let raw = program.recorded_times();
+        let raw: Vec<&[i64]> = raw.iter().map(Vec::as_slice).collect();
+        let times = program.times();
         let new_times = corrected.map(|(replayed, ..)| replayed.result.times(program));
         let mut stages = vec![
             SurveyedStage { stage: Stage::Raw, survey: &examined.raw, times: &raw, origin: loaded.raw_origin },

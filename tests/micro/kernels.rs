@@ -213,7 +213,7 @@ fn forward_replay(bencher: Bencher) {
 #[divan::bench]
 fn receive_bounds(bencher: Bencher) {
     let program = &SAMPLE.loaded.program;
-    let times = program.times(|timeline| &timeline.time);
+    let times = program.times();
     bencher
         .counter(ItemsCount::new(program.events()))
         .bench(|| bounds(&mut LocalTransport::alone(), program, &times).expect("bounds"));
@@ -236,7 +236,9 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
     }
     let slope = Fraction::from_f64(0.01).expect("a slope");
     let mut segments = Vec::new();
-    bencher.counter(ItemsCount::new(EVENTS / 2)).bench_local(|| amortise(&times, &knots, slope, &mut segments));
+    bencher.counter(ItemsCount::new(EVENTS / 2)).bench_local(|| {
+        amortise(|index| times[index as usize], &knots, slope, &mut segments);
+    });
 }
 
 /// From the last pass to one correction per timeline: caps of the sends, the forward formula again, the curve.

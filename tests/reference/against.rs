@@ -97,7 +97,7 @@ fn run(
         separation: parameters.minimum_separation,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
-    let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
+    let before = survey(transport, &loaded.program, &loaded.program.times())?;
     // Threads change nothing, however many there are.
     let workers = Workers::new(NonZero::new(3).unwrap());
     let mut passes = passes::run(transport, workers, &loaded.program, parameters, &Silent)?;

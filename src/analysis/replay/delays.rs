@@ -311,7 +311,7 @@ impl<'a> DelaySearch<'a> {
             self.members.push(members);
             for (number, member) in comm.members.iter().enumerate() {
                 self.hosted.insert((place, member.timeline), number);
-                for (instance, &end) in (0..).map(InstanceIndex).zip(&member.ends) {
+                for (instance, &end) in (0..).map(InstanceIndex).zip(member.ends.iter()) {
                     let operation = self.operations[member.timeline].of_event[end as usize];
                     if self.is_main(member.timeline, operation) {
                         ended[member.timeline].push((operation, end, place as u32, instance));
@@ -481,7 +481,7 @@ impl<'a> DelaySearch<'a> {
     ) -> Result<Vec<Vec<Vec<i64>>>> {
         let (program, operations) = (self.program, self.operations);
         let left: Vec<Vec<i64>> = operations.iter().map(|own| own.left(stage)).collect();
-        let all = Contributions::meet(transport, program, &left, Direction::Backward)?;
+        let all = Contributions::meet(transport, program, &left[..], Direction::Backward)?;
         let mut first: Vec<Vec<Vec<i64>>> = Vec::with_capacity(all.len());
         for ((place, comm), contributions) in program.collectives.comms.iter().enumerate().zip(all) {
             let mut of_members = vec![Vec::new(); comm.members.len()];

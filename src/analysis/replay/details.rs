@@ -177,7 +177,7 @@ fn completions(
     waits: &mut [TimelineWaits],
 ) -> Result<()> {
     let left: Vec<Vec<i64>> = operations.iter().map(|own| own.left(stage)).collect();
-    let all = Contributions::meet(transport, program, &left, Direction::Backward)?;
+    let all = Contributions::meet(transport, program, &left[..], Direction::Backward)?;
     for (comm, contributions) in program.collectives.comms.iter().zip(all) {
         contributions.results(comm, Direction::Backward, &mut |member, instance, begin, negated| {
             let (op, class) = (comm.instances[instance].op, comm.instances[instance].class);

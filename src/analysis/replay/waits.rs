@@ -68,7 +68,7 @@ pub fn waits(
     search.late_receivers(transport)?;
     let comms = &program.collectives.comms;
     for (comm, contributions) in
-        comms.iter().zip(Contributions::meet(transport, program, &entered, Direction::Forward)?)
+        comms.iter().zip(Contributions::meet(transport, program, &entered[..], Direction::Forward)?)
     {
         contributions.latest(comm, &mut |member, instance, event, latest, rank| {
             let (cause, kind) = (comm.processes[rank].0, kind_of(&comm.instances[instance]));

@@ -51,8 +51,8 @@ struct Vertex {
 }
 
 impl Vertex {
-    fn of(knot: &CurveKnot, times: &[i64]) -> Vertex {
-        Vertex { index: knot.index, time: times[knot.index as usize], level: knot.level.0 }
+    fn of(knot: &CurveKnot, time: impl Fn(u32) -> i64) -> Vertex {
+        Vertex { index: knot.index, time: time(knot.index), level: knot.level.0 }
     }
 
     /// Height at `time` (not after the vertex) of the ramp of slope m that ends here.
@@ -68,17 +68,17 @@ fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
     fall(a, b) * run(c, d) > fall(c, d) * run(a, b)
 }
 
-/// The amortisation curve for the corners and caps of one timeline (ascending), with the pre-synchronised `times` C of its visited events, into `segments`, from right to left; the last one begins
+/// The amortisation curve for the corners and caps of one timeline (ascending), with the pre-synchronised `time` C of its visited events by their index, into `segments`, from right to left; the last one begins
 /// with the timeline.
 ///
 /// Caps have to be at or above the staircase, which every correct forward replay guarantees.
-pub fn amortise(times: &[i64], knots: &[CurveKnot], slope: Fraction, segments: &mut Vec<Segment>) {
+pub fn amortise(time: impl Fn(u32) -> i64, knots: &[CurveKnot], slope: Fraction, segments: &mut Vec<Segment>) {
     segments.clear();
     let mut string = TautString { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments };
     for knot in knots.iter().rev() {
         match knot.demand {
-            Demand::Corner => string.corner(Vertex::of(knot, times)),
-            Demand::Cap => string.cap(Vertex::of(knot, times)),
+            Demand::Corner => string.corner(Vertex::of(knot, &time)),
+            Demand::Cap => string.cap(Vertex::of(knot, &time)),
         }
     }
     string.release(None);
@@ -205,7 +205,7 @@ mod tests {
     fn heights(wanted: &[Wanted], slope: Fraction) -> Vec<i64> {
         let (times, knots) = knots_of(wanted);
         let mut segments = Vec::new();
-        amortise(&times, &knots, slope, &mut segments);
+        amortise(|index| times[index as usize], &knots, slope, &mut segments);
         segments.reverse();
         let mut correction = OneSided::identity();
         for segment in &segments {

@@ -417,9 +417,10 @@ impl Sighting {
 /// In how many windows the correlation of drift with itself falls to one half. None if that takes a sixth of the run or more: a drift that changed
 /// once and for all is not to be forgotten.
 pub(super) fn memory(slopes: &[f64], mean: f64) -> Option<f64> {
+    let apart: Vec<f64> = slopes.iter().map(|slope| slope - mean).collect();
     let product = |lag: usize| -> f64 {
-        let pairs = slopes.iter().zip(slopes.get(lag..).unwrap_or_default());
-        pairs.map(|(one, other)| (one - mean) * (other - mean)).sum::<f64>() / (slopes.len() - lag).max(1) as f64
+        let pairs = apart.iter().zip(apart.get(lag..).unwrap_or_default());
+        pairs.map(|(one, other)| one * other).sum::<f64>() / (apart.len() - lag).max(1) as f64
     };
     let all = product(0);
     let mut lag = 1;

@@ -264,10 +264,9 @@ fn judged(
     score
 }
 
-/// How well clocks that are estimated by `choice` predict all messages of `view`; of long runs enough of them.
-pub fn trial(view: &TrialData, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
-    let jury = Jury::of_all(view);
-    judged(&jury.trial, like, &jury, choice, LAST_ROUNDS, workers)
+/// How well clocks that are estimated by `choice` predict the messages of a jury of all.
+pub fn trial(jury: &Jury<'_>, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
+    judged(&jury.trial, like, jury, choice, LAST_ROUNDS, workers)
 }
 
 /// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with

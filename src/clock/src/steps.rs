@@ -160,8 +160,8 @@ pub fn find(row: &[f64], width: i64, precision: f64, limits: JumpLimits) -> Vec<
     }
     let changes: Vec<f64> = row.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let drift = |range: std::ops::Range<usize>| median(changes.get(range).unwrap_or(&[]).to_vec());
-    let around = |at: usize| drift(at.saturating_sub(USUAL)..(at + USUAL + 1).min(changes.len()));
-    let excess: Vec<f64> = (0..changes.len()).map(|at| changes[at] - around(at)).collect();
+    let excess: Vec<f64> =
+        running_medians(&changes, USUAL).zip(&changes).map(|(around, change)| change - around).collect();
     let usual = median(excess.iter().map(|change| change.abs()).collect());
     let least = (UNUSUAL * usual).max(limits.rate * width as f64).max(precision);
     let mut stretches: Vec<(usize, usize)> = Vec::new();
@@ -205,6 +205,22 @@ pub fn find(row: &[f64], width: i64, precision: f64, limits: JumpLimits) -> Vec<
         }
     }
     suspects
+}
+
+/// The median of each value and of so many on either side of it, as [`median`] finds it: from one to the next, one value comes and one goes.
+fn running_medians(values: &[f64], beside: usize) -> impl Iterator<Item = f64> + '_ {
+    let mut sorted: Vec<f64> = values[..beside.min(values.len())].to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let place = |sorted: &[f64], value: f64| sorted.partition_point(|other| other.total_cmp(&value).is_lt());
+    (0..values.len()).map(move |at| {
+        if let Some(gone) = at.checked_sub(beside + 1) {
+            sorted.remove(place(&sorted, values[gone]));
+        }
+        if let Some(&new) = values.get(at + beside) {
+            sorted.insert(place(&sorted, new), new);
+        }
+        sorted[(sorted.len() as f64 * 0.5) as usize]
+    })
 }
 
 fn median(values: Vec<f64>) -> f64 {

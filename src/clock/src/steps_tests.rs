@@ -109,3 +109,14 @@ fn where_messages_contradict_a_jump_there_is_none() {
     assert_eq!(place(fine, 5_500.0, 10.0), None);
     assert_eq!(place(Vec::new(), 5_500.0, 10.0), None);
 }
+
+proptest! {
+    #[test]
+    fn running_medians_are_medians(values in prop::collection::vec(prop_oneof![-3.0f64..3.0, Just(0.0), Just(-0.0), Just(1.0)], 0..60), beside in 0usize..20) {
+        let found: Vec<u64> = running_medians(&values, beside).map(f64::to_bits).collect();
+        let each = (0..values.len()).map(|at| {
+            median(values[at.saturating_sub(beside)..(at + beside + 1).min(values.len())].to_vec()).to_bits()
+        });
+        prop_assert_eq!(found, each.collect::<Vec<u64>>());
+    }
+}

@@ -86,7 +86,7 @@ impl<'a> ExportedTimes<'a> {
         let program = &self.loaded.program;
         match self.corrected {
             Some(corrected) => corrected.times(program),
-            None => program.times(|timeline| &timeline.time),
+            None => program.times(),
         }
     }
 }

@@ -88,7 +88,7 @@ pub fn violations(
     for comm in &program.collectives.comms {
         for member in &comm.members {
             let local = member.timeline;
-            for (instance, &end) in comm.instances.iter().zip(&member.ends) {
+            for (instance, &end) in comm.instances.iter().zip(member.ends.iter()) {
                 let event = end as usize;
                 let (time, bound) = (times[local][event], bounds[local][event]);
                 if bound != NO_LOWER_BOUND && time < bound && window.holds(time) {

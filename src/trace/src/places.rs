@@ -78,6 +78,11 @@ impl Places {
         })
     }
 
+    /// Whether there are locations other than 0.
+    pub fn has_locations(&self) -> bool {
+        !self.locations.is_empty()
+    }
+
     /// Index of an event's location within the timeline.
     #[inline]
     pub fn location(&self, index: usize) -> u32 {

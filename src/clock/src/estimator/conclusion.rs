@@ -75,7 +75,7 @@ impl Estimator {
         let (seen, solved) = (problem.observations, &view.now);
         let jury = Jury::of_all(&view);
         let (mut estimated, measured) =
-            (trial(&view, problem, choice, self.workers), jury.judge(recorded, self.workers));
+            (trial(&jury, problem, choice, self.workers), jury.judge(recorded, self.workers));
         let own = jury.judge(solved, self.workers);
         let rivals = self.straight(table, seen, &view.grid, problem.clocks).into_iter();
         let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets, self.workers), rival));

@@ -259,6 +259,27 @@ pub fn gather_values<T: Serialize + DeserializeOwned>(
     all.map(|all| all.iter().map(|bytes| decode(bytes)).collect()).transpose()
 }
 
+/// As [`gather_values`], of large values: that of `root` stays as it is.
+///
+/// # Errors
+/// As [`gather_values`].
+pub fn gather_owned<T: Serialize + DeserializeOwned>(
+    transport: &mut dyn Transport,
+    root: AnalysisRank,
+    value: T,
+) -> Result<Option<Vec<T>>> {
+    if transport.rank() != root {
+        return gather_values(transport, root, &value);
+    }
+    let Some(all) = transport.gather(root, &[])? else { return Ok(None) };
+    let mut own = Some(value);
+    let values = all.iter().enumerate().map(|(rank, bytes)| match own.take_if(|_| rank == root.place()) {
+        Some(own) => Ok(own),
+        None => decode(bytes),
+    });
+    values.collect::<Result<Vec<T>>>().map(Some)
+}
+
 fn split(encoded: Result<Vec<u8>>) -> (Vec<u8>, Option<Error>) {
     match encoded {
         Ok(bytes) => (bytes, None),

@@ -16,8 +16,8 @@ mod watch;
 
 pub use analysis_rank::AnalysisRank;
 pub use exchange::{
-    agree, all_gather_values, broadcast_value, exchange_values, gather_values, merge_to_first, merge_values,
-    sparse_exchange,
+    agree, all_gather_values, broadcast_value, exchange_values, gather_owned, gather_values, merge_to_first,
+    merge_values, sparse_exchange,
 };
 pub use launch::{start, started_by_launcher};
 pub use top2::Top2;

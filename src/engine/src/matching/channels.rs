@@ -1,6 +1,7 @@
 //! Channels between two processes: what the pairs of their events are, and both ends.
 
 use crate::comm::AnalysisRank;
+use crate::matching::event_list::EventList;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::message_ends::MessageEnd;
 use crate::matching::sync::SyncTimeline;
@@ -51,7 +52,7 @@ pub struct OutChannel {
     /// What its pairs are.
     pub trust: Trust,
     /// Send events, in order.
-    pub sends: Vec<u32>,
+    pub sends: EventList,
 }
 
 /// The receiving end of a channel.
@@ -68,7 +69,7 @@ pub struct InChannel {
     /// What its pairs are.
     pub trust: Trust,
     /// Receive events in the order in which they were posted: the k-th belongs to the k-th send.
-    pub receives: Vec<u32>,
+    pub receives: EventList,
     /// Their lengths.
     pub lengths: Lengths,
 }

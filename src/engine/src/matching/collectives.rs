@@ -259,22 +259,23 @@ impl Collectives {
                 )));
             }
             self.memberships.push(Membership { comm: hosted, member: MemberPlace(members.len() as u32) });
-            let (begins, ends, sends, receives) = Default::default();
-            let mut member = HostedMember { rank, timeline, begins, ends, sends, receives, order: Vec::new() };
+            let (mut begins, mut ends) = (Vec::new(), Vec::new());
+            let (mut sends, mut receives) = (Vec::new(), Vec::new());
             let sync = &mut extracts[timeline].sync;
             for (participation, &class) in list[..valid].iter().zip(&classes) {
                 if !usable(participation, class) {
                     continue;
                 }
                 let role = role_between(class, rank, first_group, size, &participation.part);
-                member.begins.push(participation.begin);
-                member.ends.push(participation.end);
-                member.sends.push(role.sends);
-                member.receives.push(role.receives);
+                begins.push(participation.begin);
+                ends.push(participation.end);
+                sends.push(role.sends);
+                receives.push(role.receives);
                 sync.activate(participation.begin, SyncKind::Begin, link);
                 sync.activate(participation.end, SyncKind::End, link);
             }
-            members.push(member);
+            let (begins, ends) = (begins.into(), ends.into());
+            members.push(HostedMember { rank, timeline, begins, ends, sends, receives, order: Vec::new() });
         }
         let mut hosts: BTreeMap<AnalysisRank, u32> = BTreeMap::new();
         let rank_hosts: Vec<AnalysisRank> =

@@ -18,6 +18,7 @@ use crate::matching::extracted::{Extract, Participation};
 use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
+use crate::matching::sync::SyncTimeline;
 use clc_trace::{CollectiveOp, CommRank, Result};
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
@@ -113,8 +114,8 @@ fn decide(fences: &[Fence], choice: Fences) -> Vec<bool> {
 }
 
 /// What a member knows of its fences among `list`, which are the `fences`. Recorded times: they need no model of the clock.
-fn of_member(list: &[Participation], fences: &[usize], raw: &[i64], into: &mut [Fence]) {
-    let time = |event: u32| raw[event as usize];
+fn of_member(list: &[Participation], fences: &[usize], sync: &SyncTimeline, into: &mut [Fence]) {
+    let time = |event: u32| sync.recorded_time(event as usize).unwrap_or(0);
     let mut before: Option<&Participation> = None;
     for (&k, fence) in fences.iter().zip(into) {
         let own = &list[k];
@@ -161,7 +162,7 @@ pub(super) fn settle(
         let fences = fences_of(members, count);
         let mut known = vec![Fence::UNKNOWN; fences.len()];
         for (_, timeline, list) in members {
-            of_member(list, &fences, &extracts[*timeline].sync.raw, &mut known);
+            of_member(list, &fences, &extracts[*timeline].sync, &mut known);
         }
         outgoing.push((home_of(window), (window, known)));
     }

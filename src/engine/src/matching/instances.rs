@@ -2,6 +2,7 @@
 
 use crate::comm::AnalysisRank;
 use crate::matching::comm_index::CommIndex;
+use crate::matching::event_list::EventList;
 use crate::matching::local_timeline::LocalTimeline;
 use clc_trace::{CollectiveOp, CommRank, MpiRank, number};
 use controlled_logical_clock::latency::Spread;
@@ -37,9 +38,9 @@ pub struct HostedMember {
     /// Its timeline.
     pub timeline: LocalTimeline,
     /// Begin event per instance.
-    pub begins: Vec<u32>,
+    pub begins: EventList,
     /// End event per instance.
-    pub ends: Vec<u32>,
+    pub ends: EventList,
     /// Whether its begin is a logical send, per instance.
     pub sends: Vec<bool>,
     /// Whether its end is a logical receive, per instance.
@@ -52,7 +53,7 @@ pub struct HostedMember {
 impl HostedMember {
     /// The instance that ends at the visited event `event` of the member's timeline.
     pub(crate) fn ended_at(&self, event: usize) -> InstanceIndex {
-        let place = self.ends.iter().position(|&end| end as usize == event);
+        let place = self.ends.each().position(|end| end as usize == event);
         InstanceIndex(place.unwrap_or(0) as u32)
     }
 

@@ -9,6 +9,7 @@ use crate::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::doubts::{Doubt, Shared, settle};
+use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{MessageCounts, Messages};
@@ -91,7 +92,7 @@ pub fn match_messages(
                     destination: local,
                     trust: Trust::Sound,
                     lengths: if agree { Lengths::of(&receives) } else { Lengths::default() },
-                    receives: if agree { events_of(receives) } else { Vec::new() },
+                    receives: if agree { events_of(receives) } else { EventList::default() },
                 });
             } else {
                 answers.push(ChannelAnswer::InDoubt { offer, shared });

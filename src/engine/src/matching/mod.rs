@@ -17,6 +17,7 @@ pub mod collectives;
 pub mod comm_index;
 pub mod communicators;
 mod doubts;
+pub mod event_list;
 pub mod extract;
 pub mod extracted;
 pub mod fences;

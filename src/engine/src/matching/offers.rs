@@ -2,6 +2,7 @@
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{OutChannel, Trust};
+use crate::matching::event_list::EventList;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::message_ends::{MessageEnd, MessageKey};
@@ -38,11 +39,11 @@ impl Offer {
 }
 
 /// The events of these ends.
-pub(super) fn events_of(ends: Vec<MessageEnd>) -> Vec<u32> {
+pub(super) fn events_of(ends: Vec<MessageEnd>) -> EventList {
     // Collecting may keep the larger buffer.
     let mut events: Vec<u32> = ends.into_iter().map(|end| end.event).collect();
     events.shrink_to_fit();
-    events
+    events.into()
 }
 
 /// Outgoing channels have got their indices: tells them the receiving ends.

@@ -102,7 +102,7 @@ pub(super) fn add(
                     host: placement.host_of(destination),
                     remote: index,
                     trust: if implied { Trust::Implied } else { Trust::Grouped },
-                    sends: offer.sends[..steps as usize].to_vec(),
+                    sends: offer.sends[..steps as usize].to_vec().into(),
                 });
             }
         }
@@ -121,7 +121,7 @@ fn acknowledgements(
 ) -> Result<()> {
     for channel in messages.outgoing.iter().filter(|channel| channel.is_certain()) {
         let ends = &extracts[channel.source].synchronous;
-        let found = (0u32..).zip(&channel.sends).filter_map(|(k, send)| Some((k, *ends.get(send)?)));
+        let found = (0u32..).zip(channel.sends.iter()).filter_map(|(k, send)| Some((k, *ends.get(send)?)));
         let (places, receives): (Vec<u32>, Vec<u32>) = if ends.is_empty() { Default::default() } else { found.unzip() };
         if places.is_empty() {
             continue;
@@ -135,7 +135,7 @@ fn acknowledgements(
             remote: u32::MAX,
             destination: channel.source,
             trust: Trust::Acknowledged,
-            receives,
+            receives: receives.into(),
             lengths: Lengths::default(),
         });
     }
@@ -166,7 +166,7 @@ fn acknowledge(
         host,
         remote: index,
         trust: Trust::Acknowledged,
-        sends,
+        sends: sends.into(),
     });
     OrderAnswer::Synchronous { index, kept }
 }
@@ -231,7 +231,7 @@ fn pair(
         remote: u32::MAX,
         destination: local,
         trust: if implied { Trust::Implied } else { Trust::Grouped },
-        receives,
+        receives: receives.into(),
         lengths: Lengths::default(),
     });
     Ok(OrderAnswer::Group { offer, index, implied, steps: paired as u32 })

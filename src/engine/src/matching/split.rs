@@ -7,6 +7,7 @@
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel, checked_index};
 use crate::matching::collectives::Collectives;
+use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
@@ -122,7 +123,7 @@ pub fn split(
         if let Some(moved) = moved.get(&member.timeline) {
             // All of them are in one timeline: see `TiedLocations`.
             let timeline = member.begins.first().map_or(member.timeline, |&begin| moved[begin as usize].0);
-            for event in member.begins.iter_mut().chain(&mut member.ends) {
+            for event in member.begins.to_mut().iter_mut().chain(member.ends.to_mut()) {
                 let (gone, place) = moved[*event as usize];
                 if gone != timeline {
                     return Err(Error::new(
@@ -167,7 +168,8 @@ fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BT
         for event in 0..old.len() {
             let (timeline, location) = places[old.location(event) as usize];
             let sync = &mut extracts[timeline].sync;
-            events.push((timeline, sync.push(old.time[event], old.raw[event], old.number(event), location)?));
+            let raw = old.recorded_time(event).unwrap_or(0);
+            events.push((timeline, sync.push(old.times()[event], raw, old.number(event), location)?));
         }
         moved.insert(of, events);
     }
@@ -233,11 +235,11 @@ fn split_channels(
             let piece = pieces.entry((source, numbers.of(destination))).or_insert_with(|| InChannel {
                 source,
                 destination,
-                receives: Vec::new(),
+                receives: EventList::default(),
                 lengths: channel.lengths.of_some(),
                 ..channel
             });
-            piece.receives.push(event);
+            piece.receives.to_mut().push(event);
         }
         // What a timeline sends to itself constrains nobody.
         let to_itself = |piece: &InChannel| piece.source == numbers.of(piece.destination);
@@ -265,10 +267,10 @@ fn split_channels(
             let piece = pieces.entry((numbers.of(source), destination)).or_insert_with(|| OutChannel {
                 source,
                 destination,
-                sends: Vec::new(),
+                sends: EventList::default(),
                 ..channel
             });
-            piece.sends.push(event);
+            piece.sends.to_mut().push(event);
         }
         split.push(pieces.into_values().filter(|piece| numbers.of(piece.source) != piece.destination).collect());
     }
@@ -301,7 +303,7 @@ fn threads(
         orders.sort_unstable();
         for channel in orders.chunk_by(|(one, _), (other, _)| one == other) {
             let Some(&((trust, source, destination), _)) = channel.first() else { continue };
-            let (sends, receives) = channel.iter().map(|&(_, pair)| pair).unzip();
+            let (sends, receives): (Vec<u32>, Vec<u32>) = channel.iter().map(|&(_, pair)| pair).unzip();
             let remote = checked_index(messages.incoming.len())?;
             messages.incoming.push(InChannel {
                 source: numbers.of(source),
@@ -309,7 +311,7 @@ fn threads(
                 remote: u32::MAX,
                 destination,
                 trust,
-                receives,
+                receives: receives.into(),
                 lengths: Lengths::default(),
             });
             messages.outgoing.push(OutChannel {
@@ -318,7 +320,7 @@ fn threads(
                 host: here,
                 remote,
                 trust,
-                sends,
+                sends: sends.into(),
             });
         }
     }

@@ -35,17 +35,118 @@ pub enum SyncKind {
     Join,
 }
 
+impl SyncKind {
+    /// That of a part.
+    #[inline]
+    fn of(bits: u32) -> SyncKind {
+        match bits {
+            1 => SyncKind::Send,
+            2 => SyncKind::Receive,
+            3 => SyncKind::Begin,
+            4 => SyncKind::End,
+            5 => SyncKind::Fan,
+            6 => SyncKind::Join,
+            _ => SyncKind::Local,
+        }
+    }
+}
+
 /// Lowest bits of a part that hold the kind.
 const KIND_BITS: u32 = 3;
 
-/// Visited events of one timeline, in its order, as parallel arrays: 24 bytes each, and 8 less when the recorded times have been
+/// Recorded times, as what they are later than the pre-synchronised ones: clocks differ by little more in the end than at the beginning.
+#[derive(Debug, Clone, Default)]
+struct RecordedTimes {
+    /// How much the first one is later.
+    base: i64,
+    /// How much more than that the others are.
+    more: Differences,
+}
+
+/// Differences: four bytes each as long as that is enough.
+#[derive(Debug, Clone)]
+enum Differences {
+    Narrow(Vec<i32>),
+    Wide(Vec<i64>),
+}
+
+impl Default for Differences {
+    fn default() -> Self {
+        Differences::Narrow(Vec::new())
+    }
+}
+
+impl RecordedTimes {
+    /// By how much a recorded time is later; `None` if it was forgotten.
+    #[inline]
+    fn later_by(&self, event: usize) -> Option<i64> {
+        let more = match &self.more {
+            Differences::Narrow(more) => i64::from(*more.get(event)?),
+            Differences::Wide(more) => *more.get(event)?,
+        };
+        Some(self.base.wrapping_add(more))
+    }
+
+    /// Appends one that is later by so much.
+    #[inline(always)]
+    fn push(&mut self, later: i64) {
+        match (&mut self.more, i32::try_from(later.wrapping_sub(self.base))) {
+            // Nearly all of them.
+            (Differences::Narrow(more), Ok(difference)) if !more.is_empty() => more.push(difference),
+            _ => self.push_any(later),
+        }
+    }
+
+    /// As [`RecordedTimes::push`], however late it is.
+    #[inline(never)]
+    fn push_any(&mut self, later: i64) {
+        match &mut self.more {
+            Differences::Narrow(more) if more.is_empty() => {
+                self.base = later;
+                more.push(0);
+            }
+            Differences::Narrow(more) => {
+                let wide = more.iter().map(|&more| i64::from(more)).chain([later.wrapping_sub(self.base)]).collect();
+                self.more = Differences::Wide(wide);
+            }
+            Differences::Wide(more) => more.push(later.wrapping_sub(self.base)),
+        }
+    }
+
+    /// Changes the sign of a difference.
+    #[inline]
+    fn negate(&mut self, event: usize) {
+        match &mut self.more {
+            // The smallest one has no opposite.
+            Differences::Narrow(more) if more[event] != i32::MIN => more[event] = -more[event],
+            Differences::Narrow(_) => self.set(event, -i64::from(i32::MIN)),
+            Differences::Wide(more) => more[event] = more[event].wrapping_neg(),
+        }
+    }
+
+    /// Replaces a difference.
+    #[inline]
+    fn set(&mut self, event: usize, difference: i64) {
+        match (&mut self.more, i32::try_from(difference)) {
+            (Differences::Narrow(more), Ok(difference)) => more[event] = difference,
+            (Differences::Narrow(more), Err(_)) => {
+                let mut wide: Vec<i64> = more.iter().map(|&more| i64::from(more)).collect();
+                wide[event] = difference;
+                self.more = Differences::Wide(wide);
+            }
+            (Differences::Wide(more), _) => more[event] = difference,
+        }
+    }
+}
+
+/// Visited events of one timeline, in its order, as parallel arrays: 20 bytes each, and 4 less when the recorded times have been
 /// [forgotten](SyncTimeline::forget_recorded_times).
 #[derive(Debug, Clone, Default)]
 pub struct SyncTimeline {
     /// Pre-synchronised time C in ticks; nondecreasing.
-    pub time: Vec<i64>,
-    /// Raw local time in ticks, as recorded; empty if it was forgotten.
-    pub raw: Vec<i64>,
+    time: Vec<i64>,
+    /// Raw local time as recorded.
+    recorded: RecordedTimes,
     /// Which event it is.
     places: Places,
     /// Link and kind.
@@ -59,6 +160,22 @@ impl SyncTimeline {
     /// Number of visited events.
     pub fn len(&self) -> usize {
         self.time.len()
+    }
+
+    /// Pre-synchronised times C of all visited events, in ticks; nondecreasing.
+    pub fn times(&self) -> &[i64] {
+        &self.time
+    }
+
+    /// Raw local time of a visited event in ticks, as it was recorded, if that was not forgotten.
+    #[inline]
+    pub fn recorded_time(&self, event: usize) -> Option<i64> {
+        self.recorded.later_by(event).map(|later| self.time[event].wrapping_add(later))
+    }
+
+    /// Raw local times of all visited events; none if they were forgotten.
+    pub fn recorded_times(&self) -> impl Iterator<Item = i64> + '_ {
+        (0..self.len()).map_while(|event| self.recorded_time(event))
     }
 
     /// Whether no event is visited.
@@ -87,15 +204,7 @@ impl SyncTimeline {
     /// What a visited event does.
     #[inline]
     pub fn kind(&self, event: usize) -> SyncKind {
-        match self.part[event] & ((1 << KIND_BITS) - 1) {
-            1 => SyncKind::Send,
-            2 => SyncKind::Receive,
-            3 => SyncKind::Begin,
-            4 => SyncKind::End,
-            5 => SyncKind::Fan,
-            6 => SyncKind::Join,
-            _ => SyncKind::Local,
-        }
+        SyncKind::of(self.part[event] & ((1 << KIND_BITS) - 1))
     }
 
     /// With whom it does that; the meaning depends on the kind.
@@ -118,7 +227,7 @@ impl SyncTimeline {
         let index = u32::try_from(self.time.len())
             .map_err(|_| Error::new("more than 2^32 synchronisation events in one process").at_event(number))?;
         self.time.push(time);
-        self.raw.push(raw);
+        self.recorded.push(raw.wrapping_sub(time));
         self.places.push(location, number);
         self.part.push(SyncKind::Local as u32);
         Ok(index)
@@ -164,22 +273,151 @@ impl SyncTimeline {
         self.part.fill(SyncKind::Local as u32);
     }
 
-    /// The timeline of the mirrored replay: from the last event to the first, at negated times. `part` gives an event's kind and link there,
-    /// from those here.
-    pub fn mirrored(&self, part: impl Fn(SyncKind, usize) -> (SyncKind, u32)) -> SyncTimeline {
-        let mut places = Places::with_capacity(self.len());
-        let mut parts = Vec::with_capacity(self.len());
-        for event in (0..self.len()).rev() {
-            places.push(self.location(event), self.number(event));
-            let (kind, link) = part(self.kind(event), self.link(event));
-            parts.push(link << KIND_BITS | kind as u32);
-        }
-        SyncTimeline { time: self.time.iter().rev().map(|time| -time).collect(), raw: Vec::new(), places, part: parts }
-    }
-
     /// Frees the memory of the recorded times, which the replay does not need.
     pub fn forget_recorded_times(&mut self) {
-        self.raw = Vec::new();
+        self.recorded = RecordedTimes::default();
+    }
+
+    /// Makes all pre-synchronised times later.
+    pub fn shift(&mut self, by: i64) {
+        self.time.iter_mut().for_each(|time| *time += by);
+        self.recorded.base = self.recorded.base.wrapping_sub(by);
+    }
+
+    /// Exchanges pre-synchronised and recorded times, if these were not forgotten.
+    pub(crate) fn exchange_times(&mut self) {
+        for event in 0..self.len() {
+            let Some(raw) = self.recorded_time(event) else { return };
+            self.recorded.negate(event);
+            self.time[event] = raw;
+        }
+        self.recorded.base = self.recorded.base.wrapping_neg();
+    }
+
+    /// Other clocks: `clock` makes pre-synchronised times of the locations of visited events and the times at which they were recorded, if these were not
+    /// forgotten.
+    pub(crate) fn retime(&mut self, mut clock: impl FnMut(u32, i64) -> i64) {
+        let Some(raw) = self.recorded_time(0) else { return };
+        let (old, base) = (self.recorded.base, raw.wrapping_sub(clock(self.location(0), raw)));
+        let mut done = 0;
+        if let (Differences::Narrow(more), false) = (&mut self.recorded.more, self.places.has_locations()) {
+            // Nearly all of them.
+            for (time, more) in self.time.iter_mut().zip(more) {
+                let raw = time.wrapping_add(old).wrapping_add(i64::from(*more));
+                let new = clock(0, raw);
+                let Ok(difference) = i32::try_from(raw.wrapping_sub(new).wrapping_sub(base)) else { break };
+                (*time, *more) = (new, difference);
+                done += 1;
+            }
+        }
+        for event in done..self.len() {
+            let Some(raw) = self.recorded_time(event) else { break };
+            let time = clock(self.location(event), raw);
+            self.time[event] = time;
+            self.recorded.set(event, raw.wrapping_sub(time).wrapping_sub(base));
+        }
+        self.recorded.base = base;
+    }
+}
+
+/// A timeline as a replay goes through it: as it is, or mirrored, from its last event to its first at negated times, with sends and receives exchanged.
+/// A mirrored one takes no memory of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplayTimeline<'a> {
+    of: &'a SyncTimeline,
+    /// All bits if it is mirrored, or none: what is counted from the end, and negated, needs no branch.
+    mask: usize,
+    /// The number of events if it is mirrored, or zero.
+    end: usize,
+    /// What each kind is, four bits each.
+    kinds: u32,
+    links: Option<&'a MirroredLinks>,
+}
+
+/// Each kind as it is, and with sends and receives exchanged.
+const KINDS: u32 = 0x654_3210;
+const MIRRORED_KINDS: u32 = 0x563_4120;
+
+/// Links of the mirrored replay: that of each incoming channel, which is an outgoing one there. All other links are the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MirroredLinks {
+    /// By incoming channel.
+    pub outgoing: Vec<u32>,
+}
+
+impl<'a> ReplayTimeline<'a> {
+    /// Of a timeline; with `mirrored` for the mirrored replay.
+    #[inline]
+    pub fn new(of: &'a SyncTimeline, mirrored: Option<&'a MirroredLinks>) -> Self {
+        match mirrored {
+            Some(_) => ReplayTimeline { of, mask: usize::MAX, end: of.len(), kinds: MIRRORED_KINDS, links: mirrored },
+            None => ReplayTimeline { of, mask: 0, end: 0, kinds: KINDS, links: None },
+        }
+    }
+
+    /// Number of visited events.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether no event is visited.
+    pub fn is_empty(self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// The index of an event in the timeline as it is.
+    #[inline]
+    fn own(self, event: usize) -> usize {
+        (event ^ self.mask).wrapping_add(self.end)
+    }
+
+    /// Pre-synchronised time C of an event.
+    #[inline]
+    pub fn time(self, event: usize) -> i64 {
+        let mask = self.mask as i64;
+        (self.of.time[self.own(event)] ^ mask) - mask
+    }
+
+    /// Number of an event in its location.
+    #[inline]
+    pub fn number(self, event: usize) -> EventNumber {
+        self.of.number(self.own(event))
+    }
+
+    /// Index of an event's location within the timeline.
+    #[inline]
+    pub fn location(self, event: usize) -> u32 {
+        self.of.location(self.own(event))
+    }
+
+    /// Where an event stands in the timeline.
+    #[inline]
+    pub fn position(self, event: usize) -> Position {
+        Position { time: Ticks(self.time(event)), location: self.location(event), number: self.number(event) }
+    }
+
+    /// What an event does.
+    #[inline]
+    pub fn kind(self, event: usize) -> SyncKind {
+        let bits = self.of.part[self.own(event)] & ((1 << KIND_BITS) - 1);
+        SyncKind::of(self.kinds >> (4 * bits) & ((1 << KIND_BITS) - 1))
+    }
+
+    /// With whom it does that; the meaning depends on the kind.
+    #[inline]
+    pub fn link(self, event: usize) -> usize {
+        let own = self.own(event);
+        let link = self.of.link(own);
+        match self.links {
+            Some(links) if self.of.kind(own) == SyncKind::Receive => links.outgoing[link] as usize,
+            _ => link,
+        }
+    }
+
+    /// Kind and link of every event.
+    pub fn parts(self) -> impl Iterator<Item = (SyncKind, usize)> + 'a {
+        (0..self.len()).map(move |event| (self.kind(event), self.link(event)))
     }
 }
 
@@ -197,6 +435,34 @@ mod tests {
         for (channel, left) in [(6, SyncKind::Join), (5, SyncKind::Join), (7, SyncKind::Local)] {
             timeline.unlink(event, channel, &mut several);
             assert_eq!(timeline.kind(0), left);
+        }
+    }
+
+    #[test]
+    fn recorded_times_come_back_whatever_the_clocks_are() {
+        let far = 1 << 61;
+        // Offsets that hardly change; one that does in the end; two that are far apart from the beginning.
+        for raws in [vec![5, 12, 20], vec![far, far + 1, 7], vec![0, far]] {
+            let mut timeline = SyncTimeline::default();
+            for (event, &raw) in raws.iter().enumerate() {
+                timeline.push(10 * event as i64, raw, EventNumber::after(event as u64), event as u32).unwrap();
+            }
+            let all = |timeline: &SyncTimeline| timeline.recorded_times().collect::<Vec<i64>>();
+            assert_eq!((all(&timeline), timeline.times().len()), (raws.clone(), raws.len()));
+            timeline.shift(3);
+            assert_eq!((all(&timeline), timeline.times()[1]), (raws.clone(), 13));
+            for rate in [1, 2, 1 << 20] {
+                timeline.retime(|location, raw| raw / rate + i64::from(location));
+                let times: Vec<i64> = raws.iter().zip(0..).map(|(raw, event)| raw / rate + event).collect();
+                assert_eq!((all(&timeline), timeline.times()), (raws.clone(), &times[..]));
+            }
+            let times = timeline.times().to_vec();
+            timeline.exchange_times();
+            assert_eq!((all(&timeline), timeline.times()), (times, &raws[..]));
+            timeline.exchange_times();
+            assert_eq!(all(&timeline), raws);
+            timeline.forget_recorded_times();
+            assert_eq!((all(&timeline), timeline.recorded_time(0)), (vec![], None));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::comm::{ReduceOp, Transport};
 use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::sync::{MirroredLinks, ReplayTimeline};
 use crate::replay::blocking::{self, Groups};
 use crate::replay::caps::Caps;
 use crate::replay::common::{CommonCorrection, common_times};
@@ -31,7 +32,7 @@ impl Corrected {
     pub fn times<'a>(&'a self, program: &'a Program) -> Vec<&'a [i64]> {
         match &self.times {
             Some(times) => times.iter().map(Vec::as_slice).collect(),
-            None => program.times(|timeline| &timeline.time),
+            None => program.times(),
         }
     }
 }
@@ -62,19 +63,15 @@ pub fn run(
         slope: parameters.slope.fraction(),
     };
     let groups = passes.groups.as_ref();
-    let (sides, mut times) = one_sided(transport, workers, program, groups, forward, constants)?;
+    let sides = one_sided(transport, workers, program, groups, forward, constants)?;
     let Some(Mirrored { program: mirror, groups: mirror_groups, forward: back, .. }) = passes.mirrored.take() else {
+        let times = corrected(workers, program, &sides, None);
         let corrections = sides.into_iter().map(Correction::from).collect();
         return Ok(Corrected { corrections, times: Some(times) });
     };
-    let (backs, mirrored) = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
+    let backs = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
     drop(mirror);
-    in_place(workers, &mut times, |index, times| {
-        // The mirrored times are negated, and from the last event to the first.
-        let mirrored = mirrored[index].iter().rev();
-        times.iter_mut().zip(mirrored).for_each(|(time, back)| *time = (*time - *back) >> 1);
-    })?;
-    drop(mirrored);
+    let mut times = corrected(workers, program, &sides, Some(&backs));
     let average = |(forward, mirrored): (OneSided, OneSided)| Correction::average(forward, mirrored);
     let mut corrections: Vec<Correction> = sides.into_iter().zip(backs).map(average).collect();
 
@@ -135,7 +132,7 @@ struct Constants {
     slope: Fraction,
 }
 
-/// One replay with its amortisation: a correction per timeline, and the corrected times of the visited events.
+/// One replay with its amortisation: a correction per timeline. The logical times are not needed any more.
 fn one_sided(
     transport: &mut dyn Transport,
     workers: Workers,
@@ -143,27 +140,38 @@ fn one_sided(
     groups: Option<&Groups>,
     forward: Forward,
     constants: Constants,
-) -> Result<(Vec<OneSided>, Vec<Vec<i64>>)> {
+) -> Result<Vec<OneSided>> {
     let caps = match groups {
         Some(groups) => Caps::Given(blocking::backward(transport, program, groups, &forward)?),
-        None => Caps::exchange(transport, program, &forward.logical)?,
+        None => Caps::exchange(transport, program, &forward.times(program))?,
     };
     // As many as work at the same time.
     let scratches = Mutex::new(Vec::new());
-    let corrections = workers.run(program.timelines.len(), &Silent, |timeline, _| {
+    workers.run(program.timelines.len(), &Silent, |timeline, _| {
         let mut scratch: Scratch = lock(&scratches).pop().unwrap_or_default();
         let correction = correction(program, &forward, &caps, LocalTimeline::at(timeline), constants, &mut scratch);
         lock(&scratches).push(scratch);
         Ok(correction)
-    })?;
-    drop((caps, scratches));
-    let mut times = forward.logical;
-    in_place(workers, &mut times, |index, times| {
+    })
+}
+
+/// The times of the visited events under the corrections of one replay, or their mean with those of the mirrored one.
+fn corrected(workers: Workers, program: &Program, sides: &[OneSided], backs: Option<&[OneSided]>) -> Vec<Vec<i64>> {
+    workers.map(program.timelines.len(), |index| {
         let timeline = &program.timelines[index];
-        let mut cursor = corrections[index].replay_cursor();
-        times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(timeline.position(event)).0);
-    })?;
-    Ok((corrections, times))
+        let mut cursor = sides[index].replay_cursor();
+        let mut times: Vec<i64> = (0..timeline.len()).map(|event| cursor.map(timeline.position(event)).0).collect();
+        if let Some(backs) = backs {
+            // The mirrored times are negated, and from the last event to the first.
+            let nowhere = MirroredLinks::default();
+            let mirrored = ReplayTimeline::new(timeline, Some(&nowhere));
+            let mut cursor = backs[index].replay_cursor();
+            for (event, time) in times.iter_mut().rev().enumerate() {
+                *time = (*time - cursor.map(mirrored.position(event)).0) >> 1;
+            }
+        }
+        times
+    })
 }
 
 /// Changes the lists of all timelines, each by one of the `workers`.
@@ -205,17 +213,17 @@ fn correction(
     Constants { forward: parameters, slope }: Constants,
     scratch: &mut Scratch,
 ) -> OneSided {
-    let (timeline, logical) = (&program.timelines[number], &forward.logical[number]);
+    let (timeline, advances) = (program.timeline(number), &forward.advances[number]);
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
-    let mut caps = caps.reader(program, &forward.logical, number);
+    let mut caps = caps.reader(forward.times(program), number);
     let Scratch { knots, anchors, segments } = scratch;
     knots.clear();
     anchors.clear();
-    for (event, (&time, &logical)) in timeline.time.iter().zip(logical).enumerate() {
-        let index = event as u32;
-        let step = clock.step(timeline.location(event), time, time, logical);
+    for event in 0..timeline.len() {
+        let (index, time) = (event as u32, timeline.time(event));
+        let step = clock.step(timeline.location(event), time, time, time + advances.of(event));
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
             knots.push(CurveKnot { level: Ticks(jumps), index, demand: Demand::Corner });
@@ -234,7 +242,7 @@ fn correction(
         return OneSided::identity();
     }
 
-    amortise(&timeline.time, knots, slope, segments);
+    amortise(|index| timeline.time(index as usize), knots, slope, segments);
     let mut correction = OneSided::with_capacity(parameters.decay, slope, anchors.len(), segments.len());
     for anchor in &*anchors {
         correction.push_advance(timeline.position(anchor.event as usize), anchor.advance, anchor.jumps);
@@ -242,5 +250,5 @@ fn correction(
     for segment in segments.iter().rev() {
         correction.push_stretch(segment.index.map(|event| timeline.position(event as usize)), segment.stretch);
     }
-    if program.mirrored { correction.mirrored() } else { correction }
+    if program.mirrored.is_some() { correction.mirrored() } else { correction }
 }

@@ -18,7 +18,7 @@ use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Ins
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
-use crate::replay::forward::{Forward, PENDING, TimelineClock};
+use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, contribution_latency, instance_latency};
 use clc_trace::{CommRank, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::forward::ForwardParameters;
@@ -129,7 +129,7 @@ pub fn forward(
     groups: &Groups,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
-    forward_from(transport, program, &program.times(|timeline| &timeline.time), groups, parameters)
+    replay(transport, program, None, groups, parameters)
 }
 
 /// As [`forward`], but from the times `base` of the visited events.
@@ -143,26 +143,38 @@ pub fn forward_from<T: AsRef<[i64]>>(
     groups: &Groups,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
+    replay(transport, program, base.first().map(T::as_ref), groups, parameters)
+}
+
+/// As [`forward`], from its own times or those of `base`.
+fn replay(
+    transport: &mut dyn Transport,
+    program: &Program,
+    base: Option<&[i64]>,
+    groups: &Groups,
+    parameters: ForwardParameters,
+) -> Result<Forward> {
     let mut forward = Forward::new(program);
-    let Some(timeline) = program.timelines.first() else { return Ok(forward) };
-    let base = base[0].as_ref();
+    let Some(timeline) = program.replay_timelines().next() else { return Ok(forward) };
+    let from = |event: usize| base.map_or_else(|| timeline.time(event), |base| base[event]);
     let mut clock = TimelineClock::new(parameters);
     let mut arrived = vec![0usize; program.messages.incoming.len()];
     let mut begun = vec![0u32; program.collectives.memberships.len()];
     let mut own_begin = NO_LOWER_BOUND;
-    let logical = &mut forward.logical[0];
+    let bounds = &mut forward.advances[0];
     for event in 0..timeline.len() {
         let link = timeline.link(event);
         match timeline.kind(event) {
             SyncKind::Receive => {
                 let source = program.messages.incoming[link].source;
                 // A partner's timestamps come in the order of its sends, which need not be the order of our receives.
-                while logical[event] == PENDING {
+                while bounds.known(event).is_none() {
                     let [channel, time]: Word = transport.receive_time(host_of(source))?;
                     let channel = channel as usize;
                     let end = &program.messages.incoming[channel];
                     let latency = program.message_latency(end.source, program.first);
-                    logical[end.receives[arrived[channel]] as usize] = time + latency;
+                    let receive = end.receives.at(arrived[channel]) as usize;
+                    bounds.set(receive, time + latency - from(receive));
                     arrived[channel] += 1;
                 }
             }
@@ -179,16 +191,18 @@ pub fn forward_from<T: AsRef<[i64]>>(
                     exchange(transport, groups, index, comm, member, instance, contribution, Direction::Forward)?;
                 if member.receives[instance] && largest != NO_LOWER_BOUND {
                     let shared = program.shared_latency[index];
-                    logical[event] = largest + instance_latency(comm, instance, member, &program.latency, shared);
+                    let bound = largest + instance_latency(comm, instance, member, &program.latency, shared);
+                    bounds.set(event, bound - from(event));
                 } else {
-                    logical[event] = NO_LOWER_BOUND;
+                    bounds.set(event, 0);
                 }
             }
             // Programs with several are not replayed here.
             SyncKind::Local | SyncKind::Send | SyncKind::Begin | SyncKind::Fan | SyncKind::Join => {}
         }
-        let step = clock.step(timeline.location(event), base[event], timeline.time[event], logical[event]);
-        logical[event] = step.time.0;
+        let time = from(event);
+        let step = clock.step(timeline.location(event), time, timeline.time(event), time + bounds.of(event));
+        bounds.set(event, step.time.0 - time);
         match timeline.kind(event) {
             SyncKind::Send => {
                 let channel = &program.messages.outgoing[link];
@@ -215,8 +229,8 @@ pub fn backward(
     forward: &Forward,
 ) -> Result<Vec<Vec<i64>>> {
     let mut caps = program.filled(NO_UPPER_BOUND);
-    let Some(timeline) = program.timelines.first() else { return Ok(caps) };
-    let logical = &forward.logical[0];
+    let Some(timeline) = program.replay_timelines().next() else { return Ok(caps) };
+    let logical = |event: usize| timeline.time(event) + forward.advances[0].of(event);
     let caps_here = &mut caps[0];
     let mut begun: Vec<u32> = program
         .collectives
@@ -227,7 +241,7 @@ pub fn backward(
     // Which message of its channel each receive is: the channel lists them as posted.
     let mut number = vec![0u32; timeline.len()];
     for channel in &program.messages.incoming {
-        for (k, &event) in channel.receives.iter().enumerate() {
+        for (k, event) in channel.receives.each().enumerate() {
             number[event as usize] = k as u32;
         }
     }
@@ -237,7 +251,7 @@ pub fn backward(
         match timeline.kind(event) {
             SyncKind::Receive => {
                 let channel = &program.messages.incoming[link];
-                let latest = logical[event] - program.message_latency(channel.source, program.first);
+                let latest = logical(event) - program.message_latency(channel.source, program.first);
                 let which = i64::from(channel.remote) << 32 | i64::from(number[event]);
                 transport.send_time(host_of(channel.source), [which, latest])?;
             }
@@ -246,10 +260,10 @@ pub fn backward(
                 while caps_here[event] == NO_UPPER_BOUND {
                     let [which, latest]: Word = transport.receive_time(host_of(destination))?;
                     let channel = &program.messages.outgoing[(which >> 32) as usize];
-                    caps_here[channel.sends[(which & 0xffff_ffff) as usize] as usize] = latest;
+                    caps_here[channel.sends.at((which & 0xffff_ffff) as usize) as usize] = latest;
                 }
             }
-            SyncKind::End => own_end = logical[event],
+            SyncKind::End => own_end = logical(event),
             SyncKind::Begin => {
                 let (index, comm, member) = program.collectives.linked(link);
                 begun[link] -= 1;

@@ -56,7 +56,7 @@ pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
     for channel in messages.outgoing[among].iter().filter(|channel| channel.host == here) {
         let latency = program.message_latency(program.number(channel.source), channel.destination);
         let sender = times[channel.source].as_ref();
-        let receives = messages.incoming.get(channel.remote as usize).map_or(&[][..], |end| &end.receives);
+        let receives = messages.incoming.get(channel.remote as usize).map_or(&[][..], |end| &end.receives[..]);
         for (&send, &receive) in channel.sends.iter().zip(receives) {
             visit(channel.remote as usize, receive, sender[send as usize] + latency);
         }

@@ -53,7 +53,7 @@ pub struct CallSearch<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedTimes<'a> {
     /// One per visited event of the hosted timelines.
-    pub times: &'a [Vec<i64>],
+    pub times: &'a [&'a [i64]],
     /// The begins of collectives under these times.
     pub begins: &'a [Begins],
     /// The clock of every timeline of the trace.
@@ -117,7 +117,7 @@ fn of_collectives(
     waits: &mut QuickestWaits,
 ) {
     let clock = clocks[comm.processes[member.rank]];
-    let times = &times[member.timeline];
+    let times = times[member.timeline];
     for instance in member.received() {
         let of_hub = match comm.instances[instance].class {
             CollectiveClass::OneToN | CollectiveClass::NToOne => false,
@@ -176,7 +176,7 @@ fn between_ends(
     };
     let hubs: Vec<Option<(u32, usize)>> = comms.iter().map(hub_of).collect();
     let ended = |comm: &CollectiveComm, member: &HostedMember, instance: InstanceIndex| {
-        let times = &times[member.timeline];
+        let times = times[member.timeline];
         let (begin, end) = (times[member.begins[instance] as usize], times[member.ends[instance] as usize]);
         let class = comm.instances[instance].class;
         (class == CollectiveClass::NToN && end - begin >= long).then_some(end)

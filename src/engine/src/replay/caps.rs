@@ -8,6 +8,7 @@ use crate::matching::collectives::{HostedComm, MemberPlace};
 use crate::matching::hash::HashMap;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
+use crate::replay::advances::{EventTimes, LogicalTimes};
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_UPPER_BOUND, Program, contribution_latency};
 use crate::replay::rounds::{Rounds, TimeLists};
@@ -33,10 +34,10 @@ impl Caps {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn exchange<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Caps> {
+    pub fn exchange(transport: &mut dyn Transport, program: &Program, times: &LogicalTimes<'_>) -> Result<Caps> {
         let remote = of_receives(transport, program, |channel, event| {
             let latency = program.message_latency(channel.source, program.number(channel.destination));
-            times[channel.destination].as_ref()[event as usize] - latency
+            times.at(channel.destination, event) - latency
         })?;
         let mut collectives: Vec<Vec<i64>> = vec![Vec::new(); program.collectives.memberships.len()];
         let contributions = Contributions::meet(transport, program, times, Direction::Backward)?;
@@ -60,7 +61,8 @@ impl Caps {
     }
 
     /// For going through the visited events of a hosted timeline once, in order.
-    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>], timeline: LocalTimeline) -> CapReader<'a> {
+    pub fn reader<'a>(&'a self, times: LogicalTimes<'a>, timeline: LocalTimeline) -> CapReader<'a> {
+        let program = times.program;
         let channels = &program.messages.outgoing;
         debug_assert!(channels.is_sorted_by_key(|channel| channel.source));
         let first_channel = channels.partition_point(|channel| channel.source < timeline);
@@ -99,7 +101,7 @@ pub fn of_receives(
         let mut lists = TimeLists::default();
         for (channel, range) in parts {
             let channel = &messages.incoming[channel];
-            let values = channel.receives[range].iter().map(|&event| value(channel, event));
+            let values = range.map(|place| value(channel, channel.receives.at(place)));
             lists.push(channel.host, channel.remote, values);
         }
         lists.exchange(transport, |channel, values| remote[channel].extend(values.iter()))?;
@@ -112,7 +114,7 @@ pub fn of_receives(
 pub struct CapReader<'a> {
     caps: &'a Caps,
     program: &'a Program,
-    times: &'a [Vec<i64>],
+    times: LogicalTimes<'a>,
     timeline: LocalTimeline,
     /// The first outgoing channel of the timeline.
     first_channel: usize,
@@ -136,7 +138,7 @@ impl CapReader<'_> {
             Caps::Given(caps) => return caps[self.timeline][event],
             Caps::Wanted { remote, collectives } => (remote, collectives),
         };
-        let sync = &self.program.timelines[self.timeline];
+        let sync = self.program.timeline(self.timeline);
         match sync.kind(event) {
             SyncKind::Send => self.of_send(sync.link(event), remote),
             SyncKind::Fan => {
@@ -165,6 +167,6 @@ impl CapReader<'_> {
             return NO_UPPER_BOUND;
         };
         let latency = self.program.message_latency(end.source, channel.destination);
-        self.times[end.destination][end.receives[k] as usize] - latency
+        self.times.at(end.destination, end.receives.at(k)) - latency
     }
 }

@@ -120,7 +120,7 @@ impl WindowEnds {
     /// How far a timeline's corrected time is ahead of its clock at each end of a window: between the events that synchronise, its clock goes
     /// evenly, before the first and after the last the advance is constant.
     fn advances(&self, timeline: &SyncTimeline, times: &[i64], mut take: impl FnMut(usize, i64)) {
-        let clock = &timeline.time;
+        let clock = timeline.times();
         let mut events = synchronising(timeline).peekable();
         let mut before: Option<usize> = None;
         for end in 0..self.ends {

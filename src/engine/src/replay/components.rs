@@ -139,7 +139,7 @@ mod tests {
             host: AnalysisRank(0),
             remote: 0,
             trust: Trust::Sound,
-            sends: vec![0],
+            sends: vec![0].into(),
         };
         let messages = Messages { outgoing: vec![out(0, 1), out(1, 0), out(1, 2)], ..Messages::default() };
         Program { messages, nodes: vec![0; 4], ..Program::default() }

@@ -2,6 +2,7 @@
 
 use crate::comm::{Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, HostedMember, InstanceIndex};
+use crate::replay::advances::EventTimes;
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
 use clc_trace::{CommRank, Result};
@@ -40,8 +41,8 @@ fn prefix_indexes(comm: &CollectiveComm) -> impl Iterator<Item = (InstanceIndex,
 
 /// The event at which `member` contributes to `instance`, and the one that the result bounds; `None` where it has no part.
 fn ends_of(member: &HostedMember, instance: InstanceIndex, direction: Direction) -> (Option<u32>, Option<u32>) {
-    let begin = member.sends[instance].then(|| member.begins[instance]);
-    let end = member.receives[instance].then(|| member.ends[instance]);
+    let begin = member.sends[instance].then(|| member.begins.at(instance.place()));
+    let end = member.receives[instance].then(|| member.ends.at(instance.place()));
     match direction {
         Direction::Forward => (begin, end),
         Direction::Backward => (end, begin),
@@ -84,10 +85,10 @@ impl OfInstances for Contributions {
 }
 
 impl Contributions {
-    fn of_members<T: AsRef<[i64]>>(
+    fn of_members(
         program: &Program,
         comm: &CollectiveComm,
-        times: &[T],
+        times: &(impl EventTimes + ?Sized),
         direction: Direction,
     ) -> Self {
         let prefixes = prefix_indexes(comm).filter(|(_, prefix)| prefix.is_some()).count();
@@ -97,10 +98,9 @@ impl Contributions {
         };
         let shared = program.shared_latency[program.comm_index[&comm.comm]];
         for member in &comm.members {
-            let times = times[member.timeline].as_ref();
             for (k, prefix) in prefix_indexes(comm) {
                 let (Some(event), _) = ends_of(member, k, direction) else { continue };
-                let time = times[event as usize];
+                let time = times.at(member.timeline, event);
                 let value = match direction {
                     Direction::Forward => time + contribution_latency(comm, k, member, &program.latency),
                     Direction::Backward => -(time - instance_latency(comm, k, member, &program.latency, shared)),
@@ -124,10 +124,10 @@ impl Contributions {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn meet<T: AsRef<[i64]>>(
+    pub fn meet(
         transport: &mut dyn Transport,
         program: &Program,
-        times: &[T],
+        times: &(impl EventTimes + ?Sized),
         direction: Direction,
     ) -> Result<Vec<Contributions>> {
         let comms = &program.collectives.comms;

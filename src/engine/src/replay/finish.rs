@@ -26,7 +26,7 @@ pub fn finish(
 ) -> Result<Option<Vec<Finish>>> {
     let mut lacking = [i64::from(program.timelines.iter().zip(&*times).any(|(timeline, times)| {
         let mut previous: Vec<Option<(i64, i64)>> = Vec::new();
-        timeline.time.iter().zip(times).enumerate().any(|(event, (&original, &time))| {
+        timeline.times().iter().zip(times).enumerate().any(|(event, (&original, &time))| {
             let location = timeline.location(event) as usize;
             if location >= previous.len() {
                 previous.resize(location + 1, None);
@@ -51,7 +51,9 @@ pub fn finish(
     let hosted = (0..times.len()).map(LocalTimeline::at);
     let finishes = hosted.map(|local| of_timeline(program, &forward, local, &times[local], parameters));
     let finishes = finishes.collect();
-    *times = forward.logical;
+    for (times, advances) in times.iter_mut().zip(&forward.advances) {
+        times.iter_mut().enumerate().for_each(|(event, time)| *time += advances.of(event));
+    }
     Ok(Some(finishes))
 }
 
@@ -66,8 +68,9 @@ fn of_timeline(
     let timeline = &program.timelines[local];
     let mut clock = TimelineClock::new(parameters);
     let mut finish = Finish::new(parameters.decay);
-    for (event, (&time, &logical)) in times.iter().zip(&forward.logical[local]).enumerate() {
-        let step = clock.step(timeline.location(event), time, timeline.time[event], logical);
+    for (event, &time) in times.iter().enumerate() {
+        let logical = time + forward.advances[local].of(event);
+        let step = clock.step(timeline.location(event), time, timeline.times()[event], logical);
         if step.anchored {
             finish.push(timeline.position(event), Ticks(time), clock.advance());
         }

@@ -1,18 +1,16 @@
 //! State of a forward replay that does not depend on how timestamps travel.
 
-use crate::matching::sync::SyncKind;
-use crate::replay::program::{NO_LOWER_BOUND, Program};
+use crate::matching::sync::{ReplayTimeline, SyncKind};
+use crate::replay::advances::{Advances, LogicalTimes};
+use crate::replay::program::Program;
 use clc_trace::Ticks;
 use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
-
-/// A bound that has not arrived yet.
-pub const PENDING: i64 = i64::MAX;
 
 /// Result of one forward replay on the hosted timelines.
 #[derive(Debug, Default)]
 pub struct Forward {
-    /// LC of every visited event. Before it is visited, R: the bound by its logical sends, [`NO_LOWER_BOUND`] if it has none.
-    pub logical: Vec<Vec<i64>>,
+    /// LC of every visited event. Before it is visited, R: the bound by its logical sends.
+    pub advances: Vec<Advances>,
     /// The largest advance LC - C on the hosted timelines.
     pub largest_advance: Ticks,
     /// Sum of all jumps of the hosted timelines.
@@ -22,35 +20,42 @@ pub struct Forward {
 impl Forward {
     /// Before the replay: every logical receive waits for its bound.
     pub fn new(program: &Program) -> Forward {
-        let mut bounds = program.filled(NO_LOWER_BOUND);
-        for (timeline, bounds) in program.timelines.iter().zip(&mut bounds) {
-            for ((kind, _), bound) in timeline.parts().zip(bounds) {
-                if matches!(kind, SyncKind::Receive | SyncKind::Join) {
-                    *bound = PENDING;
+        let bounds_of = |timeline: ReplayTimeline<'_>| {
+            let mut bounds = Advances::none(timeline.len());
+            for event in 0..timeline.len() {
+                if matches!(timeline.kind(event), SyncKind::Receive | SyncKind::Join) {
+                    bounds.wait(event);
                 }
             }
-        }
+            bounds
+        };
+        let mut bounds: Vec<Advances> = program.replay_timelines().map(bounds_of).collect();
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let bounds = &mut bounds[member.timeline];
-                for (&end, &receives) in member.ends.iter().zip(&member.receives) {
+                for (end, &receives) in member.ends.each().zip(&member.receives) {
                     if receives {
-                        bounds[end as usize] = PENDING;
+                        bounds.wait(end as usize);
                     }
                 }
             }
         }
-        Forward { logical: bounds, largest_advance: Ticks::ZERO, jumps: 0 }
+        Forward { advances: bounds, largest_advance: Ticks::ZERO, jumps: 0 }
     }
 }
 
 impl Forward {
+    /// Its logical times, if it is of a replay of `program` from its own times.
+    pub fn times<'a>(&'a self, program: &'a Program) -> LogicalTimes<'a> {
+        LogicalTimes { program, advances: &self.advances }
+    }
+
     /// Makes every end of a collective wait, whether it is a logical receive or not.
     pub fn wait_at_every_end(&mut self, program: &Program) {
         for comm in &program.collectives.comms {
             for member in &comm.members {
-                let bounds = &mut self.logical[member.timeline];
-                member.ends.iter().for_each(|&end| bounds[end as usize] = PENDING);
+                let bounds = &mut self.advances[member.timeline];
+                member.ends.each().for_each(|end| bounds.wait(end as usize));
             }
         }
     }

@@ -131,7 +131,7 @@ impl Begins {
     }
 
     /// What the members hosted here contribute.
-    fn of_members(workers: Workers, comm: &CollectiveComm, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
+    fn of_members(workers: Workers, comm: &CollectiveComm, times: &[&[i64]], clocks: &[u32]) -> Begins {
         let instances = comm.instances.len();
         let shares = if instances * comm.members.len() < ALONE { 1 } else { workers.threads() };
         let parts = workers.map(shares, |share| {
@@ -148,13 +148,13 @@ impl Begins {
     }
 
     /// The same to some instances.
-    fn of_some(comm: &CollectiveComm, some: Range<usize>, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
+    fn of_some(comm: &CollectiveComm, some: Range<usize>, times: &[&[i64]], clocks: &[u32]) -> Begins {
         let groups = comm.groups();
         let mut begins = Begins { all: vec![LatestBegins::default(); some.len() * groups], prefix: BTreeMap::new() };
         let first = some.start * groups;
         for member in &comm.members {
             let clock = clocks[comm.processes[member.rank]];
-            let (group, times) = (comm.group_of(member.rank), &times[member.timeline]);
+            let (group, times) = (comm.group_of(member.rank), times[member.timeline]);
             for (k, instance) in comm.numbered().skip(some.start).take(some.len()) {
                 if !member.sends[k] || instance.class == CollectiveClass::Unconstrained {
                     continue;
@@ -191,7 +191,7 @@ impl Begins {
         transport: &mut dyn Transport,
         workers: Workers,
         program: &Program,
-        times: &[Vec<i64>],
+        times: &[&[i64]],
         clocks: &[u32],
     ) -> Result<Vec<Begins>> {
         let comms = &program.collectives.comms;

@@ -12,7 +12,7 @@ use crate::matching::collectives::{
     CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, MemberPlace, Membership,
 };
 use crate::matching::matched::Messages;
-use crate::matching::sync::{SyncKind, SyncTimeline};
+use crate::matching::sync::{MirroredLinks, SyncTimeline};
 use crate::replay::program::Program;
 use clc_trace::{CommRank, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
@@ -27,27 +27,16 @@ use std::collections::BTreeMap;
 pub fn mirrored(transport: &mut dyn Transport, program: &Program) -> Result<Program> {
     let (messages, place) = messages(transport, program)?;
     let collectives = collectives(program);
-    let timelines = program.timelines.iter().map(|timeline| {
-        timeline.mirrored(|kind, link| match kind {
-            SyncKind::Local => (kind, 0),
-            SyncKind::Send => (SyncKind::Receive, link as u32),
-            SyncKind::Receive => (SyncKind::Send, place[link]),
-            SyncKind::Begin => (SyncKind::End, link as u32),
-            SyncKind::End => (SyncKind::Begin, link as u32),
-            SyncKind::Fan => (SyncKind::Join, link as u32),
-            SyncKind::Join => (SyncKind::Fan, link as u32),
-        })
-    });
     let mut mirrored = Program {
         first: program.first,
-        timelines: timelines.collect(),
+        timelines: program.timelines.clone(),
         messages,
         collectives,
         latency: program.latency,
         nodes: program.nodes.clone(),
         locations: program.locations.clone(),
         own: program.own.clone(),
-        mirrored: true,
+        mirrored: Some(MirroredLinks { outgoing: place }),
         ..Program::default()
     };
     mirrored.index_communicators();
@@ -83,15 +72,17 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
     for &index in &order {
         let channel = &channels.incoming[index];
         let timeline = &program.timelines[channel.destination];
-        let mut messages: Vec<u32> = (0..channel.receives.len() as u32).rev().collect();
-        let sorted = channel.receives.is_sorted();
-        if !sorted {
+        let mut messages: Vec<u32> = Vec::new();
+        let mut events = channel.receives.mirrored(timeline.len());
+        if !channel.receives.is_sorted() {
+            messages.extend((0..channel.receives.len() as u32).rev());
             messages.sort_by_key(|&k| std::cmp::Reverse(channel.receives[k as usize]));
+            events = messages.iter().map(|&k| from_end(timeline, channel.receives[k as usize])).collect();
         }
         outgoing.entry(channel.host).or_default().push(OtherEnd {
             channel: channel.remote,
             place: place[index],
-            order: if sorted { Vec::new() } else { messages.clone() },
+            order: messages,
         });
         sends.push(OutChannel {
             source: channel.destination,
@@ -99,7 +90,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
             host: channel.host,
             remote: channel.remote,
             trust: channel.trust,
-            sends: messages.iter().map(|&k| from_end(timeline, channel.receives[k as usize])).collect(),
+            sends: events,
         });
     }
     let mut receives: Vec<InChannel> = channels
@@ -113,7 +104,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
                 remote: channel.remote,
                 destination: channel.source,
                 trust: channel.trust,
-                receives: channel.sends.iter().rev().map(|&send| from_end(timeline, send)).collect(),
+                receives: channel.sends.mirrored(timeline.len()),
                 lengths: Lengths::default(),
             }
         })
@@ -166,21 +157,19 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
         .iter()
         .map(|member| {
             let timeline = &program.timelines[member.timeline];
-            let events =
-                |events: &[u32]| -> Vec<u32> { events.iter().rev().map(|&event| from_end(timeline, event)).collect() };
             let flags = |flags: &[bool]| flags.iter().rev().copied().collect();
-            let begins: Vec<u32> = events(&member.ends);
+            let begins = member.ends.mirrored(timeline.len());
             let mut order: Vec<InstanceIndex> = Vec::new();
-            if !begins.is_sorted() {
+            if !begins.each().is_sorted() {
                 order = (0..begins.len() as u32).map(InstanceIndex).collect();
-                order.sort_by_key(|&instance| begins[instance]);
+                order.sort_by_key(|&instance| begins.at(instance.place()));
             }
             HostedMember {
                 rank: rank(member.rank),
                 timeline: member.timeline,
                 begins,
                 order,
-                ends: events(&member.begins),
+                ends: member.begins.mirrored(timeline.len()),
                 sends: flags(&member.receives),
                 receives: flags(&member.sends),
             }
@@ -202,7 +191,9 @@ mod tests {
     use crate::comm::local::LocalTransport;
     use crate::matching::channels::Trust;
     use crate::matching::local_timeline::LocalTimeline;
-    use clc_trace::{EventNumber, TimelineNumber};
+    use crate::matching::sync::SyncKind;
+    use clc_trace::{EventNumber, Ticks, TimelineNumber};
+    use std::sync::Arc;
 
     /// Process 0 sends three messages to process 1, which completes the second one last.
     fn program() -> Program {
@@ -219,7 +210,7 @@ mod tests {
             host: AnalysisRank(0),
             remote: 0,
             trust: Trust::Sound,
-            sends: vec![0, 1, 2],
+            sends: vec![0, 1, 2].into(),
         };
         let into = InChannel {
             source: TimelineNumber(0),
@@ -227,11 +218,11 @@ mod tests {
             remote: 0,
             destination: LocalTimeline(1),
             trust: Trust::Sound,
-            receives: vec![0, 2, 1],
+            receives: vec![0, 2, 1].into(),
             lengths: Lengths::default(),
         };
         let messages = Messages { outgoing: vec![out], incoming: vec![into], ..Messages::default() };
-        Program { timelines: timelines.into(), messages, nodes: vec![0, 1], ..Program::default() }
+        Program { timelines: timelines.map(Arc::new).into(), messages, nodes: vec![0, 1], ..Program::default() }
     }
 
     #[test]
@@ -241,25 +232,48 @@ mod tests {
         assert_eq!((out.source, out.destination), (LocalTimeline(1), TimelineNumber(0)));
         assert_eq!((into.source, into.destination), (TimelineNumber(1), LocalTimeline(0)));
         // Received first, last, in the middle: the last event of either process is number 0.
-        assert_eq!((&out.sends[..], &into.receives[..]), (&[0, 1, 2][..], &[1, 0, 2][..]));
-        assert_eq!(mirrored.timelines[0].time, [-20, -10, 0]);
-        assert_eq!(mirrored.timelines[0].number(0), EventNumber(3));
-        assert_eq!(
-            [0, 1].map(|process: usize| mirrored.timelines[process].kind(0)),
-            [SyncKind::Receive, SyncKind::Send]
-        );
+        let events = [&out.sends, &into.receives].map(|list| list.each().collect::<Vec<u32>>());
+        assert_eq!(events, [[0, 1, 2], [1, 0, 2]]);
+        let timelines = [0, 1].map(|process| mirrored.timeline(LocalTimeline(process)));
+        assert_eq!([0, 1, 2].map(|event| timelines[0].time(event)), [-20, -10, 0]);
+        assert_eq!((timelines[0].number(0), timelines[0].position(1).time), (EventNumber(3), Ticks(-10)));
+        assert_eq!(timelines.map(|timeline| timeline.kind(0)), [SyncKind::Receive, SyncKind::Send]);
     }
 
     #[test]
-    fn mirrored_twice_it_is_the_same() {
-        let mut transport = LocalTransport::alone();
-        let once = mirrored(&mut transport, &program()).unwrap();
-        let twice = mirrored(&mut transport, &once).unwrap();
-        assert_eq!(twice.timelines[1].time, program().timelines[1].time);
-        let pairs = |program: &Program| -> std::collections::BTreeSet<(u32, u32)> {
-            let channels = (&program.messages.outgoing[0], &program.messages.incoming[0]);
-            channels.0.sends.iter().copied().zip(channels.1.receives.iter().copied()).collect()
+    fn links_are_those_of_the_channels_there() {
+        // A second channel, whose receiver comes first.
+        let mut program = program();
+        let back = OutChannel {
+            source: LocalTimeline(1),
+            destination: TimelineNumber(0),
+            remote: 1,
+            sends: vec![3].into(),
+            ..program.messages.outgoing[0].clone()
         };
-        assert_eq!(pairs(&twice), pairs(&program()));
+        let into = InChannel {
+            source: TimelineNumber(1),
+            destination: LocalTimeline(0),
+            remote: 1,
+            receives: vec![3].into(),
+            ..program.messages.incoming[0].clone()
+        };
+        for (timeline, kind) in program.timelines.iter_mut().zip([SyncKind::Receive, SyncKind::Send]) {
+            let timeline = Arc::make_mut(timeline);
+            let event = timeline.push(30, 0, EventNumber(4), 0).unwrap();
+            timeline.activate(event, kind, 1);
+        }
+        program.messages.outgoing.push(back);
+        program.messages.incoming.push(into);
+        let mirrored = mirrored(&mut LocalTransport::alone(), &program).unwrap();
+        for local in [0, 1].map(LocalTimeline) {
+            for (event, (kind, link)) in mirrored.timeline(local).parts().enumerate() {
+                let list = match kind {
+                    SyncKind::Send => &mirrored.messages.outgoing[link].sends,
+                    _ => &mirrored.messages.incoming[link].receives,
+                };
+                assert!(list.each().any(|other| other == event as u32), "{local:?} {event}");
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The replay: timelines run, timestamps travel, corrections come out. Knows the clock's mathematics, matching and transport;
 //! no file formats, no printing.
 
+pub mod advances;
 pub mod amortise;
 pub mod blocking;
 pub mod bounds;

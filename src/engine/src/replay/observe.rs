@@ -3,7 +3,7 @@
 //! A message bounds the receiver's clock against the sender's. Of a collective instance only the latest begin of the logical
 //! senders says anything tight (`latest`): to every logical receiver it is a message from the clock of that sender.
 
-use crate::comm::{AnalysisRank, Transport, gather_values};
+use crate::comm::{AnalysisRank, Transport, gather_owned, gather_values};
 use crate::matching::channels::Lengths;
 use crate::matching::instances::HostedMember;
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
@@ -30,7 +30,7 @@ pub fn observe(
     transport: &mut dyn Transport,
     workers: Workers,
     program: &Program,
-    times: &[Vec<i64>],
+    times: &[&[i64]],
     begins: &[Begins],
     clocks: &[u32],
     grid: &Grid,
@@ -54,7 +54,7 @@ pub fn observe(
     tables.into_iter().for_each(|table| collector.merge(table));
     let visit = messages(&mut collector, program, times, clocks);
     remote_message_bounds(transport, program, times, visit)?;
-    let parts = gather_values(transport, AnalysisRank::FIRST, &collector.finish())?;
+    let parts = gather_owned(transport, AnalysisRank::FIRST, collector.finish())?;
     Ok(parts.map(|parts| {
         let mut whole = BoundTable::default();
         parts.into_iter().for_each(|part| whole.merge(part));
@@ -72,13 +72,13 @@ pub(super) fn hosted_members(program: &Program) -> Vec<(usize, &HostedMember)> {
 fn bounds_of_member(
     program: &Program,
     (comm, member): (usize, &HostedMember),
-    times: &[Vec<i64>],
+    times: &[&[i64]],
     begins: &[Begins],
     clocks: &[u32],
 ) -> BTreeMap<(u32, u32), Vec<Bound>> {
     let (comm, begins) = (&program.collectives.comms[comm], &begins[comm]);
     let clock = clocks[comm.processes[member.rank]];
-    let times = &times[member.timeline];
+    let times = times[member.timeline];
     let mut from: BTreeMap<(u32, u32), Vec<Bound>> = BTreeMap::new();
     for instance in member.received() {
         let at = times[member.ends[instance] as usize];
@@ -102,7 +102,7 @@ pub fn inspect(
     transport: &mut dyn Transport,
     workers: Workers,
     program: &Program,
-    times: &[Vec<i64>],
+    times: &[&[i64]],
     clocks: &[u32],
     stretches: &[ClockInterval],
 ) -> Result<Option<Vec<Inspected>>> {
@@ -165,7 +165,7 @@ fn shares(program: &Program, count: usize) -> Vec<Range<usize>> {
 fn messages<'a, 'c>(
     collector: &'c mut Collector<'a>,
     program: &'c Program,
-    times: &'c [Vec<i64>],
+    times: &'c [&'c [i64]],
     clocks: &'c [u32],
 ) -> impl FnMut(usize, u32, i64) + use<'a, 'c> {
     let mut channel = usize::MAX;
@@ -190,7 +190,7 @@ fn messages<'a, 'c>(
                 Lengths::All(length) => (BoundKind::message(*length), [].iter()),
                 Lengths::Each(all) => (BoundKind::MESSAGE, left.remove(&index).unwrap_or(all.iter())),
             };
-            (channel, receiver) = (index, &times[end.destination]);
+            (channel, receiver) = (index, times[end.destination]);
         }
         let at = receiver[event as usize];
         let kind = lengths.next().map_or(kind, |length| BoundKind::message(*length));

@@ -314,14 +314,14 @@ mod tests {
     use crate::matching::sync::{SyncKind, SyncTimeline};
     use clc_trace::progress::Silent;
     use clc_trace::{EventNumber, TimelineNumber};
+    use std::sync::Arc;
 
     /// Processes 0 and 1 send `count` messages each to process 2, whose clock is behind by more and more.
     fn fan_in(count: u32) -> Program {
-        let mut program =
-            Program { nodes: vec![0, 1, 2], timelines: vec![SyncTimeline::default(); 3], ..Program::default() };
-        let [first, second, receiver] = &mut program.timelines[..] else { return program };
+        let mut program = Program { nodes: vec![0, 1, 2], ..Program::default() };
+        let [mut first, mut second, mut receiver] = [(); 3].map(|()| SyncTimeline::default());
         for k in 0..i64::from(count) {
-            for (source, sender) in [&mut *first, &mut *second].into_iter().enumerate() {
+            for (source, sender) in [&mut first, &mut second].into_iter().enumerate() {
                 let send = sender.push(1_000 * k + 500_000, 0, EventNumber::after(k as u64), 0).unwrap();
                 sender.activate(send, SyncKind::Send, source as u32);
                 let receive = receiver
@@ -330,6 +330,7 @@ mod tests {
                 receiver.activate(receive, SyncKind::Receive, source as u32);
             }
         }
+        program.timelines = [first, second, receiver].map(Arc::new).into();
         for source in 0..2 {
             let sends = (0..count).collect();
             program.messages.outgoing.push(OutChannel {
@@ -370,7 +371,7 @@ mod tests {
             assert_eq!(passes.least_advance, Ticks(expected));
             let (forward, decay) = passes.result.unwrap();
             let constants = ForwardParameters { decay, ..constants };
-            assert_eq!(forward.logical, dataflow::replay(transport, &program, constants).unwrap().logical);
+            assert_eq!(forward.advances, dataflow::replay(transport, &program, constants).unwrap().advances);
         }
     }
 }

@@ -230,7 +230,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let local = member.timeline;
-                for (instance, &end) in (0..).map(InstanceIndex).zip(&member.ends) {
+                for (instance, &end) in (0..).map(InstanceIndex).zip(member.ends.iter()) {
                     let event = end as usize;
                     let bound = bounds[local][event];
                     if bound == NO_LOWER_BOUND {
@@ -260,7 +260,7 @@ impl Profile {
         excess: i64,
         column: usize,
     ) {
-        let window = classes.grid.window(program.timelines[local].time[event]);
+        let window = classes.grid.window(program.timelines[local].times()[event]);
         self.checked[window] += 1;
         if excess > 0 {
             self.violated[window] += 1;

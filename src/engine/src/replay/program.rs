@@ -4,20 +4,22 @@ use crate::matching::collectives::{CollectiveComm, Collectives, HostedComm, Host
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
-use crate::matching::sync::SyncTimeline;
+use crate::matching::sync::{MirroredLinks, ReplayTimeline, SyncTimeline};
 use crate::matching::undefined::UndefinedPeer;
+use clc_trace::workers::Workers;
 use clc_trace::{LocationId, TimelineNumber};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The matched synchronisation events of the timelines that one analysis rank hosts.
 #[derive(Debug, Default)]
 pub struct Program {
     /// The first hosted timeline.
     pub first: TimelineNumber,
-    /// Hosted timelines.
-    pub timelines: Vec<SyncTimeline>,
+    /// Hosted timelines as they are, also of a mirrored program, which shares them with the other one: replays go by [`Program::timeline`].
+    pub timelines: Vec<Arc<SyncTimeline>>,
     /// Messages with an end here.
     pub messages: Messages,
     /// Collectives with a member here.
@@ -32,8 +34,8 @@ pub struct Program {
     pub undefined_peers: Vec<UndefinedPeer>,
     /// Smallest μ over all pairs of members, per entry of `collectives.comms`.
     pub shared_latency: Vec<i64>,
-    /// Whether this is the program of a mirrored replay (`mirror`).
-    pub mirrored: bool,
+    /// Of the program of a mirrored replay (`mirror`): where its links are other ones.
+    pub mirrored: Option<MirroredLinks>,
     /// The communicators with members here.
     pub comm_index: HashMap<CommIndex, HostedComm>,
     /// Locations with timelines of their own.
@@ -60,6 +62,17 @@ pub const NO_LOWER_BOUND: i64 = i64::MIN;
 pub const NO_UPPER_BOUND: i64 = i64::MAX;
 
 impl Program {
+    /// A hosted timeline, in the direction of the replay.
+    #[inline]
+    pub fn timeline(&self, local: LocalTimeline) -> ReplayTimeline<'_> {
+        ReplayTimeline::new(&self.timelines[local], self.mirrored.as_ref())
+    }
+
+    /// All hosted timelines, in the direction of the replay.
+    pub fn replay_timelines(&self) -> impl Iterator<Item = ReplayTimeline<'_>> {
+        self.timelines.iter().map(|timeline| ReplayTimeline::new(timeline, self.mirrored.as_ref()))
+    }
+
     /// The number of a hosted timeline.
     #[inline]
     pub fn number(&self, local: LocalTimeline) -> TimelineNumber {
@@ -114,14 +127,46 @@ impl Program {
         self.latency.of_pair(self.nodes[source], self.nodes[destination]).0
     }
 
-    /// One value per visited event, taken from each timeline.
-    pub fn times(&self, of: impl Fn(&SyncTimeline) -> &Vec<i64>) -> Vec<&[i64]> {
-        self.timelines.iter().map(|timeline| of(timeline).as_slice()).collect()
+    /// Pre-synchronised times of the visited events of each timeline.
+    pub fn times(&self) -> Vec<&[i64]> {
+        self.timelines.iter().map(|timeline| timeline.times()).collect()
+    }
+
+    /// Recorded times of the visited events of each timeline; none if they were forgotten.
+    pub fn recorded_times(&self) -> Vec<Vec<i64>> {
+        self.timelines.iter().map(|timeline| timeline.recorded_times().collect()).collect()
+    }
+
+    /// What `work` makes of the program with the times as they were recorded in the place of the pre-synchronised ones: they take no memory.
+    pub fn as_recorded<T>(&mut self, work: impl FnOnce(&Program) -> T) -> T {
+        self.exchange_times();
+        let result = work(self);
+        self.exchange_times();
+        result
+    }
+
+    /// Other clocks: what `clock_of` a hosted timeline makes of the index of a location in it, and of a recorded time, becomes the pre-synchronised time; in order for
+    /// each location. Timelines are shared out among `workers`.
+    pub fn retime<C: FnMut(u32, i64) -> i64>(
+        &mut self,
+        workers: Workers,
+        clock_of: impl Fn(LocalTimeline) -> C + Sync,
+    ) {
+        let timelines: Vec<Mutex<&mut Arc<SyncTimeline>>> = self.timelines.iter_mut().map(Mutex::new).collect();
+        workers.map(timelines.len(), |local| {
+            let mut timeline = timelines[local].lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut timeline).retime(clock_of(LocalTimeline::at(local)));
+        });
+    }
+
+    /// Exchanges recorded and pre-synchronised times.
+    fn exchange_times(&mut self) {
+        self.timelines.iter_mut().for_each(|timeline| Arc::make_mut(timeline).exchange_times());
     }
 
     /// Frees the memory of the recorded times, which only checks of the trace as it was need.
     pub fn forget_recorded_times(&mut self) {
-        self.timelines.iter_mut().for_each(SyncTimeline::forget_recorded_times);
+        self.timelines.iter_mut().for_each(|timeline| Arc::make_mut(timeline).forget_recorded_times());
     }
 
     /// `value` for every visited event.

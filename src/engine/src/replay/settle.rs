@@ -10,6 +10,7 @@ use crate::replay::dataflow;
 use crate::replay::program::Program;
 use crate::replay::stall::{ChannelId, doubtful};
 use clc_trace::{CollectiveOp, Result};
+use std::sync::Arc;
 
 /// Takes channels in doubt out of `program` until none is in a circle of waiting events. Costs nothing where no channel is in doubt. Collective
 /// over the analysis ranks.
@@ -50,13 +51,13 @@ fn settle_fences(transport: &mut dyn Transport, program: &mut Program) -> Result
     for comm in &mut collectives.comms {
         let stays: Vec<bool> = comm.instances.iter().map(|instance| !is_assumed(instance.op)).collect();
         for member in &mut comm.members {
-            let timeline = &mut timelines[member.timeline];
+            let timeline = Arc::make_mut(&mut timelines[member.timeline]);
             for (k, _) in stays.iter().enumerate().filter(|(_, stays)| !**stays) {
                 timeline.activate(member.begins[k], SyncKind::Local, 0);
                 timeline.activate(member.ends[k], SyncKind::Local, 0);
             }
-            keep(&mut member.begins, &stays);
-            keep(&mut member.ends, &stays);
+            keep(member.begins.to_mut(), &stays);
+            keep(member.ends.to_mut(), &stays);
             keep(&mut member.sends, &stays);
             keep(&mut member.receives, &stays);
         }
@@ -83,18 +84,18 @@ impl Program {
     fn take_back(&mut self, here: AnalysisRank, channel: &ChannelId) {
         if channel.sending.0 == here {
             let end = &mut self.messages.outgoing[channel.sending.1 as usize];
-            let timeline = &mut self.timelines[end.source];
+            let timeline = Arc::make_mut(&mut self.timelines[end.source]);
             let index = channel.sending.1;
-            end.sends.drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.fans));
+            end.sends.to_mut().drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.fans));
         }
         if channel.receiving.0 == here {
             let own = self.number(self.messages.incoming[channel.receiving.1 as usize].destination);
             let end = &mut self.messages.incoming[channel.receiving.1 as usize];
             let pair = (end.source, own);
             self.messages.counts.take_back(pair, end.trust, end.receives.len());
-            let timeline = &mut self.timelines[end.destination];
+            let timeline = Arc::make_mut(&mut self.timelines[end.destination]);
             let index = channel.receiving.1;
-            end.receives.drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.joins));
+            end.receives.to_mut().drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.joins));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
-use crate::replay::forward::PENDING;
+use crate::replay::advances::Advances;
 use crate::replay::program::Program;
 use clc_trace::{CollectiveOp, CommRank, Error, EventNumber, LocationId, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ const NAMED: usize = 32;
 pub struct Stopped {
     /// The next event of every hosted timeline.
     pub position: Vec<usize>,
-    /// What every event has got, see [`crate::replay::forward::Forward::logical`].
-    pub bounds: Vec<Vec<i64>>,
+    /// What every event has got, see [`crate::replay::forward::Forward::advances`].
+    pub bounds: Vec<Advances>,
     /// How many timestamps have arrived, by incoming channel.
     pub arrived: Vec<u32>,
 }
@@ -173,8 +173,8 @@ fn everywhere(
 fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec<StalledEvent> {
     let Stopped { position, bounds, arrived } = stopped;
     let mut waiting = Vec::new();
-    for (local, (timeline, &at)) in (0..).map(LocalTimeline).zip(program.timelines.iter().zip(position)) {
-        if at >= timeline.len() || bounds[local][at] != PENDING {
+    for (local, (timeline, &at)) in (0..).map(LocalTimeline).zip(program.replay_timelines().zip(position)) {
+        if at >= timeline.len() || bounds[local].known(at).is_some() {
             continue;
         }
         let link = timeline.link(at);
@@ -184,7 +184,7 @@ fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec
                 let several = if kind == SyncKind::Join { &program.messages.joins[link][..] } else { &[link as u32] };
                 let is_pending = |&&channel: &&u32| {
                     let receives = &program.messages.incoming[channel as usize].receives;
-                    !receives[..arrived[channel as usize] as usize].contains(&(at as u32))
+                    !receives.each().take(arrived[channel as usize] as usize).any(|event| event == at as u32)
                 };
                 let doubt = |&&channel: &&u32| program.messages.incoming[channel as usize].trust.doubt();
                 let link = several.iter().filter(is_pending).max_by_key(doubt).map_or(0, |&channel| channel as usize);
@@ -231,7 +231,7 @@ fn missing(
         let comm_of = &program.collectives.comms[index];
         let before = comm_of.groups() - 1 - waits as usize;
         let late = comm_of.members.iter().filter(|member| comm_of.group_of(member.rank) == before).find(|member| {
-            let begin = member.begins[instance] as usize;
+            let begin = member.begins.at(instance.place()) as usize;
             member.sends[instance] && begin >= position[member.timeline]
         });
         here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.number(member.timeline))));

@@ -29,7 +29,7 @@ impl Violation {
             let set = |timeline: TimelineNumber| mutual.get(timeline.place());
             set(channel.source) != set(program.number(channel.destination))
         };
-        let times = program.times(|timeline| &timeline.time);
+        let times = program.times();
         let here = Violation::here(transport, program, &times, apart)?;
         let sums = sum(transport, &[here.total, here.one_way])?;
         Ok(Violation { total: sums[0], one_way: sums[1] })

@@ -33,22 +33,27 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
         Ok(())
     }
 
-    /// Contributions of members that send nothing: nobody waits for their begin, so they are made before anything runs.
+    /// Contributions of members that send nothing: nobody waits for their begin. Where others of this host contribute as well, they come with the first of
+    /// these ([`DataflowReplay::contribute`]), so that an instance takes no memory before; here are those where nobody does, and prefix operations, in which
+    /// each contributes alone.
     pub(super) fn contribute_silence(&mut self, out: &mut Outbox<'_>) -> Result<()> {
         if self.synchronising {
             return Ok(());
         }
         let program = self.program;
         for (index, comm) in program.collectives.numbered() {
-            for (instance, Instance { class, root, .. }) in comm.numbered() {
-                for member in comm.members.iter().filter(|member| !member.sends[instance]) {
-                    let needed = match class {
-                        CollectiveClass::OneToN => member.rank == *root,
-                        CollectiveClass::NToOne => member.rank != *root,
-                        _ => true,
-                    };
-                    if needed {
+            for (instance, Instance { class, .. }) in comm.numbered() {
+                if *class == CollectiveClass::Prefix {
+                    for member in comm.members.iter().filter(|member| !member.sends[instance]) {
                         self.contribute(index, instance, member.rank, [NO_LOWER_BOUND; CLOCKS], out)?;
+                    }
+                    continue;
+                }
+                for group in 0..comm.groups() {
+                    let slot = comm.slot(instance, group);
+                    let (silent, needed) = silent(comm, instance, slot);
+                    if needed > 0 && silent == needed {
+                        self.contributed(index, slot, [Top2::NONE; CLOCKS], needed, out)?;
                     }
                 }
             }
@@ -71,6 +76,9 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
         let slot = slot_of(comm, instance, class, rank);
         if let Some(needed) = contributors(comm, instance, class, rank) {
             let state = self.local[index].state(slot);
+            if state.count == 0 && !self.synchronising {
+                (state.count, _) = silent(comm, instance, slot);
+            }
             for (top, value) in state.top.iter_mut().zip(values).filter(|(_, value)| *value != NO_LOWER_BOUND) {
                 *top = top.merge(Top2::one(value, comm.holder(rank)));
             }
@@ -87,7 +95,22 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
             let head = [self.head(comm.comm.0, PREFIX_PARTIAL), u64::from(instance.0) << 32 | u64::from(rank.0)];
             return out.post(comm.home, &head, &values.map(i64::cast_unsigned));
         }
-        let Some((top, count)) = complete else { return Ok(()) };
+        match complete {
+            Some((top, count)) => self.contributed(index, slot, top, count, out),
+            None => Ok(()),
+        }
+    }
+
+    /// The contributions of all members hosted here go to the communicator's home.
+    fn contributed(
+        &mut self,
+        index: HostedComm,
+        slot: Slot,
+        top: Tops<CLOCKS>,
+        count: u32,
+        out: &mut Outbox<'_>,
+    ) -> Result<()> {
+        let comm = &self.program.collectives.comms[index];
         if comm.home == out.here {
             return self.at_home(index, slot, top, count, out);
         }
@@ -152,7 +175,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
         let shared = program.shared_latency[index];
         let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
         for member in comm.members.iter().filter(|member| !one_group || comm.group_before(member.rank) == group) {
-            let (timeline, end) = (member.timeline, member.ends[instance]);
+            let (timeline, end) = (member.timeline, member.ends.at(instance.place()));
             if member.receives[instance] && !(self.synchronising && prefix) {
                 let latency = instance_latency(comm, instance, member, &program.latency, shared);
                 let bounds = top.map(|top| later(top.excluding(comm.holder(member.rank)), latency));
@@ -219,7 +242,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
         if member.receives[instance] {
             let latency = program.shared_latency[index];
             let bounds = largest.map(|largest| later(largest, latency));
-            self.bound(member.timeline, member.ends[instance], bounds);
+            self.bound(member.timeline, member.ends.at(instance.place()), bounds);
         }
     }
 }
@@ -228,6 +251,22 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
 fn slot_of(comm: &CollectiveComm, instance: InstanceIndex, class: CollectiveClass, rank: CommRank) -> Slot {
     let group = if class == CollectiveClass::NToN { comm.group_of(rank) } else { 0 };
     comm.slot(instance, group)
+}
+
+/// How many of the members hosted here whose contributions to an instance that is no prefix operation meet in `slot` send nothing, and how many there are.
+fn silent(comm: &CollectiveComm, instance: InstanceIndex, slot: Slot) -> (u32, u32) {
+    let Instance { class, root, .. } = comm.instances[instance];
+    let contributes = |member: &&HostedMember| {
+        let needed = match class {
+            CollectiveClass::OneToN => member.rank == root,
+            CollectiveClass::NToOne => member.rank != root,
+            CollectiveClass::NToN => true,
+            CollectiveClass::Prefix | CollectiveClass::Unconstrained => false,
+        };
+        needed && slot_of(comm, instance, class, member.rank) == slot
+    };
+    let sends = comm.members.iter().filter(contributes).map(|member| member.sends[instance]);
+    sends.fold((0, 0), |(silent, all), sends| (silent + u32::from(!sends), all + 1))
 }
 
 /// How many of the members hosted here have to begin before this host contributes to `instance`; `None` if the member `rank`

@@ -9,8 +9,24 @@ use std::collections::{BTreeMap, VecDeque};
 /// Instances of one communicator that have begun and are not complete.
 #[derive(Debug, Default)]
 pub struct OpenInstances<const CLOCKS: usize> {
+    /// The first instance that is not complete.
     base: usize,
-    states: VecDeque<InstanceState<CLOCKS>>,
+    /// Where the state of each from there on is: an instance that nobody has begun takes only that.
+    places: VecDeque<Place>,
+    states: Vec<InstanceState<CLOCKS>>,
+    /// States of instances that are complete.
+    free: Vec<u32>,
+}
+
+/// Where the state of an instance is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place(u32);
+
+impl Place {
+    /// Nobody has begun it.
+    const NONE: Place = Place(u32::MAX);
+    /// It is complete.
+    const DONE: Place = Place(u32::MAX - 1);
 }
 
 /// A logical time of each clock.
@@ -18,7 +34,7 @@ pub type Times<const CLOCKS: usize> = [i64; CLOCKS];
 /// The largest contributions to each clock.
 pub type Tops<const CLOCKS: usize> = [Top2; CLOCKS];
 
-/// How far one instance is. There can be one for each instance of a communicator, so it is kept small.
+/// How far one instance is. There can be many of them, so it is kept small.
 #[derive(Debug, Clone)]
 pub struct InstanceState<const CLOCKS: usize> {
     /// The largest contributions; of a prefix operation, of those of the ranks that are complete.
@@ -32,25 +48,40 @@ pub struct InstanceState<const CLOCKS: usize> {
     pub values: Option<Box<BTreeMap<CommRank, Times<CLOCKS>>>>,
 }
 
-/// In the place of the members that have begun: the instance is complete.
-const DONE: u32 = u32::MAX;
+impl<const CLOCKS: usize> InstanceState<CLOCKS> {
+    const NEW: Self = InstanceState { top: [Top2::NONE; CLOCKS], count: 0, begun: 0, values: None };
+}
 
 impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
     /// Of an instance that is not complete.
     pub fn state(&mut self, slot: Slot) -> &mut InstanceState<CLOCKS> {
         let at = slot.place() - self.base;
-        if at >= self.states.len() {
-            let top = [Top2::NONE; CLOCKS];
-            self.states.resize(at + 1, InstanceState { top, count: 0, begun: 0, values: None });
+        if at >= self.places.len() {
+            self.places.resize(at + 1, Place::NONE);
         }
-        &mut self.states[at]
+        let place = &mut self.places[at];
+        if *place == Place::NONE {
+            *place = Place(self.free.pop().unwrap_or(self.states.len() as u32));
+            if place.0 as usize == self.states.len() {
+                self.states.push(InstanceState::NEW);
+            }
+        }
+        &mut self.states[place.0 as usize]
     }
 
     /// Marks an instance complete and forgets the complete ones at the front.
     pub fn finish(&mut self, slot: Slot) {
-        self.state(slot).begun = DONE;
-        while self.states.front().is_some_and(|state| state.begun == DONE) {
-            self.states.pop_front();
+        let at = slot.place() - self.base;
+        if at >= self.places.len() {
+            self.places.resize(at + 1, Place::NONE);
+        }
+        let place = std::mem::replace(&mut self.places[at], Place::DONE);
+        if let Some(state) = self.states.get_mut(place.0 as usize) {
+            *state = InstanceState::NEW;
+            self.free.push(place.0);
+        }
+        while self.places.front() == Some(&Place::DONE) {
+            self.places.pop_front();
             self.base += 1;
         }
     }
@@ -86,4 +117,24 @@ pub fn tops_in<const CLOCKS: usize>(mut words: &[u64]) -> Result<(Tops<CLOCKS>, 
 /// What is wrong with a batch that cannot be read.
 pub fn damaged() -> Error {
     Error::new("malformed timestamp batch")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_that_nobody_has_begun_have_no_state() {
+        let mut open = OpenInstances::<1>::default();
+        open.state(Slot(1000)).count = 3;
+        open.state(Slot(7)).count = 2;
+        open.finish(Slot(500));
+        assert_eq!((open.states.len(), open.state(Slot(1000)).count, open.state(Slot(7)).count), (2, 3, 2));
+        open.finish(Slot(1000));
+        // In its memory, and nothing of it is left.
+        assert_eq!((open.state(Slot(8)).count, open.states.len()), (0, 2));
+        (0..1000).filter(|slot| *slot != 500).for_each(|slot| open.finish(Slot(slot)));
+        assert_eq!((open.base, open.places.len(), open.free.len()), (1001, 0, 2));
+        assert_eq!(open.state(Slot(1001)).begun, 0);
+    }
 }

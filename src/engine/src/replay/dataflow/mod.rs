@@ -23,7 +23,7 @@ use crate::matching::collectives::{InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
-use crate::replay::forward::{Forward, PENDING, TimelineClock};
+use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::program::Program;
 use crate::replay::stall::{self, Stopped};
 use clc_trace::{CommRank, Fraction, Result, Ticks};
@@ -56,7 +56,7 @@ const TAG_BITS: u32 = 4;
 /// # Errors
 /// Failures of the transport; a circle of waiting events, which only a contradictory trace can have.
 pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: ForwardParameters) -> Result<Forward> {
-    replay_from(transport, program, program.times(|timeline| &timeline.time), parameters)
+    complete::<1>(transport, program, None, parameters).map(|(forward, _)| forward)
 }
 
 /// As [`replay`], but from the times `base` of the visited events.
@@ -69,7 +69,7 @@ pub(crate) fn replay_from(
     base: Vec<&[i64]>,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
-    complete::<1>(transport, program, base, parameters).map(|(forward, _)| forward)
+    complete::<1>(transport, program, Some(base), parameters).map(|(forward, _)| forward)
 }
 
 /// As [`replay`], and the largest advance that the plain Lamport clock (γ = 0, δ = 0) has on the hosted timelines; `None` if that took too
@@ -82,7 +82,7 @@ pub(crate) fn replay_with_lamport(
     program: &Program,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>)> {
-    complete::<2>(transport, program, program.times(|timeline| &timeline.time), parameters)
+    complete::<2>(transport, program, None, parameters)
 }
 
 /// Two programs replayed at the same time, from their own times: the first as by [`replay_with_lamport`], the second as by [`replay`]. What one waits for
@@ -119,8 +119,8 @@ fn both<const CLOCKS: usize>(
     other: &Program,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>, Forward)> {
-    let mut first = DataflowReplay::<CLOCKS>::new(program, program.times(|timeline| &timeline.time), parameters, false);
-    let mut second = DataflowReplay::<1>::new(other, other.times(|timeline| &timeline.time), parameters, false);
+    let mut first = DataflowReplay::<CLOCKS>::new(program, None, parameters, false);
+    let mut second = DataflowReplay::<1>::new(other, None, parameters, false);
     let finished = schedule::run(&mut [&mut first, &mut second], &mut Outbox::new(transport))?;
     let (forward, lamport) = first.complete(transport, finished[0])?;
     let (back, _) = second.complete(transport, finished[1])?;
@@ -130,7 +130,7 @@ fn both<const CLOCKS: usize>(
 fn complete<const CLOCKS: usize>(
     transport: &mut dyn Transport,
     program: &Program,
-    base: Vec<&[i64]>,
+    base: Option<Vec<&[i64]>>,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>)> {
     let mut replay = DataflowReplay::<CLOCKS>::new(program, base, parameters, false);
@@ -148,8 +148,7 @@ pub const LAMPORT: ForwardParameters = ForwardParameters { decay: Fraction::ONE,
 /// # Errors
 /// Failures of the transport.
 pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Option<Ticks>> {
-    let times = program.times(|timeline| &timeline.time);
-    let mut replay = DataflowReplay::<1>::new(program, times, LAMPORT, true);
+    let mut replay = DataflowReplay::<1>::new(program, None, LAMPORT, true);
     let through = replay.run(transport)?;
     Ok(through.then(|| replay.largest_advance()))
 }
@@ -159,11 +158,10 @@ pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Opti
 /// # Errors
 /// Failures of the transport.
 pub(crate) fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
-    let times = program.times(|timeline| &timeline.time);
-    let mut replay = DataflowReplay::<1>::new(program, times, LAMPORT, false);
+    let mut replay = DataflowReplay::<1>::new(program, None, LAMPORT, false);
     let finished = replay.run(transport)?;
     let DataflowReplay { position, forward, arrived, .. } = replay;
-    Ok((!finished).then_some(Stopped { position, bounds: forward.logical, arrived }))
+    Ok((!finished).then_some(Stopped { position, bounds: forward.advances, arrived }))
 }
 
 /// Replays `CLOCKS` clocks at once: the one of the formula, and the plain Lamport clock.
@@ -173,8 +171,8 @@ struct DataflowReplay<'a, const CLOCKS: usize> {
     /// [`WHICH`] or 0: which of the replays that run at the same time it is.
     which: u64,
     program: &'a Program,
-    /// The times from which it starts.
-    base: Vec<&'a [i64]>,
+    /// The times from which it starts, if these are not those of the program.
+    base: Option<Vec<&'a [i64]>>,
     clocks: Vec<TimelineClock>,
     /// Used if there are two clocks.
     lamport: Lamport,
@@ -202,7 +200,12 @@ struct DataflowReplay<'a, const CLOCKS: usize> {
 }
 
 impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
-    fn new(program: &'a Program, base: Vec<&'a [i64]>, parameters: ForwardParameters, synchronising: bool) -> Self {
+    fn new(
+        program: &'a Program,
+        base: Option<Vec<&'a [i64]>>,
+        parameters: ForwardParameters,
+        synchronising: bool,
+    ) -> Self {
         let timelines = program.timelines.len();
         let comms = program.collectives.comms.len();
         let mut forward = Forward::new(program);
@@ -243,7 +246,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         self.forward.jumps = self.clocks.iter().map(TimelineClock::jumps).sum();
         let DataflowReplay { program, position, forward, arrived, lamport, .. } = self;
         if !finished {
-            let stopped = Stopped { position, bounds: forward.logical, arrived };
+            let stopped = Stopped { position, bounds: forward.advances, arrived };
             return Err(stall::contradiction(transport, program, &stopped)?);
         }
         Ok((forward, lamport.largest_advance()))
@@ -257,20 +260,19 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     /// Runs one timeline until it waits, ends, or has had its turn.
     fn advance(&mut self, timeline: LocalTimeline, out: &mut Outbox<'_>) -> Result<()> {
         let program = self.program;
-        let sync = &program.timelines[timeline];
-        let base = self.base[timeline];
+        let sync = program.timeline(timeline);
+        let base = self.base.as_ref().map(|base| base[timeline]);
         let turn = (self.position[timeline] + BURST).min(sync.len());
         let mut at = self.position[timeline];
         while at < turn {
-            let bound = self.forward.logical[timeline][at];
-            if bound == PENDING {
-                break;
-            }
-            let step = self.clocks[timeline].step(sync.location(at), base[at], sync.time[at], bound);
-            self.forward.logical[timeline][at] = step.time.0;
+            let Some(bound) = self.forward.advances[timeline].known(at) else { break };
+            let own = sync.time(at);
+            let time = base.map_or(own, |base| base[at]);
+            let step = self.clocks[timeline].step(sync.location(at), time, own, time + bound);
+            self.forward.advances[timeline].set(at, step.time.0 - time);
             let mut times = [step.time.0; CLOCKS];
             if let [_, lamport] = times.as_mut_slice() {
-                *lamport = self.lamport.step(timeline, at, sync.time[at]);
+                *lamport = self.lamport.step(timeline, at, own);
             }
             match sync.kind(at) {
                 SyncKind::Local | SyncKind::Receive | SyncKind::Join | SyncKind::End => {}
@@ -301,9 +303,11 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     /// Gives an event its bound, and its timeline a turn if it waits for just that.
     #[inline]
     fn bound(&mut self, timeline: LocalTimeline, event: u32, bounds: Times<CLOCKS>) {
-        self.forward.logical[timeline][event as usize] = bounds[0];
+        let own = self.program.timeline(timeline).time(event as usize);
+        let time = self.base.as_ref().map_or(own, |base| base[timeline][event as usize]);
+        self.forward.advances[timeline].set(event as usize, bounds[0].saturating_sub(time));
         if let [_, lamport] = *bounds.as_slice() {
-            self.lamport.bound(timeline, event, self.program.timelines[timeline].time[event as usize], lamport);
+            self.lamport.bound(timeline, event, own, lamport);
         }
         if self.position[timeline] == event as usize {
             self.wake(timeline);
@@ -327,7 +331,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         let k = self.arrived[channel] as usize;
         self.arrived[channel] += 1;
         let latency = program.message_latency(end.source, program.number(end.destination));
-        let (timeline, event, bounds) = (end.destination, end.receives[k], times.map(|time| time + latency));
+        let (timeline, event, bounds) = (end.destination, end.receives.at(k), times.map(|time| time + latency));
         if program.messages.joins.is_empty() {
             return self.bound(timeline, event, bounds);
         }
@@ -338,7 +342,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
 
     /// A timestamp for an event that may wait for several: the latest of all, when it is the last one.
     fn join(&mut self, timeline: LocalTimeline, event: u32, bounds: Times<CLOCKS>) -> Option<Times<CLOCKS>> {
-        let sync = &self.program.timelines[timeline];
+        let sync = self.program.timeline(timeline);
         if sync.kind(event as usize) != SyncKind::Join {
             return Some(bounds);
         }
