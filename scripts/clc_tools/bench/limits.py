@@ -27,38 +27,38 @@ class Phase:
     bytes: int = 0
 
 
-# Bytes per visited event: time, recorded time, logical time 8 each; event number, kind and link, place in its channel 4 each.
+# Bytes per visited event: time 8; recorded time (in the replay: logical time), event number, kind and link, place in its channel 4 each.
 PHASES = (
     Phase(
         "scan",
-        "event files in; 28 bytes per visited event are stored",
+        "event files in; 24 bytes per visited event are stored",
         "decoding: each record begins where the one before ends",
         read=1,
-        bytes=28,
+        bytes=24,
     ),
     Phase(
         "clocks",
-        "4 x 28 bytes per visited event",
+        "3 x 28 and 24 bytes per visited event",
         "mapping the times is arithmetic; the solver moves next to nothing",
-        bytes=4 * 28,
+        bytes=3 * 28 + 24,
     ),
     Phase(
         "check",
-        "2 x 12 bytes per visited event",
+        "6 x 12 bytes per visited event",
         "the two ends of a message are in different places",
-        bytes=2 * 12,
+        bytes=6 * 12,
     ),
     Phase(
         "forward",
-        "28 bytes per visited event and replay",
+        "20 bytes per visited event and replay",
         "each event needs the one before, a receive its send: latency of the caches",
-        bytes=28,
+        bytes=20,
     ),
     Phase(
         "backward",
-        "2 x 28 bytes per visited event",
+        "2 x 20 bytes per visited event",
         "as forward; an advance and a stretch of the curve per violation",
-        bytes=2 * 28,
+        bytes=2 * 20,
     ),
     Phase(
         "write",

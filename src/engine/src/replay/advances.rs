@@ -7,9 +7,9 @@ use crate::replay::program::Program;
 /// time of the event, since a bound before that one says nothing; four bytes each as long as that is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advances {
-    /// Below [`Advances::AWAITED`].
+    /// All bits are set in one that has not arrived.
     Narrow(Vec<u32>),
-    /// Negative ones have not arrived.
+    /// One that has not arrived is negative.
     Wide(Vec<i64>),
 }
 
