@@ -2,7 +2,7 @@
 
 use clc_engine::comm::{
     AnalysisRank, Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value,
-    gather_values, merge_to_first, merge_values, sparse_exchange,
+    gather_owned, gather_values, merge_to_first, merge_values, sparse_exchange,
 };
 use clc_trace::{CommRank, Error, EventNumber};
 use std::time::Duration;
@@ -13,6 +13,7 @@ pub fn all(t: &mut dyn Transport) {
     long_messages(t);
     votes(t);
     collectives(t);
+    gathers_of_nothing(t);
     values_and_errors(t);
     for round in 0..30 {
         exchange(t, round);
@@ -54,6 +55,23 @@ fn merges(t: &mut dyn Transport, round: usize) {
     }
     let first = rank_of(t) == 0;
     assert_eq!(merge_to_first(t, own, join).unwrap(), first.then_some(expected));
+}
+
+/// Nobody has anything, one rank has nothing, one rank has something; at the root or elsewhere.
+fn gathers_of_nothing(t: &mut dyn Transport) {
+    let of = |has: &dyn Fn(usize) -> bool, rank: usize| if has(rank) { vec![rank as u8; 3] } else { Vec::new() };
+    let (size, here) = (t.size(), rank_of(t));
+    for one in [0, size - 1] {
+        for has in [&|_| false, &(move |rank| rank == one), &(move |rank| rank != one)] as [&dyn Fn(usize) -> bool; 3] {
+            let expected: Vec<Vec<u8>> = (0..size).map(|rank| of(has, rank)).collect();
+            let own = of(has, here);
+            assert_eq!(t.all_gather(&own).unwrap(), expected);
+            assert_eq!(t.gather(AnalysisRank::FIRST, &own).unwrap(), (here == 0).then_some(expected));
+            let value = |rank: usize| (rank, of(has, rank));
+            let expected = (here == 0).then(|| (0..size).map(value).collect::<Vec<_>>());
+            assert_eq!(gather_owned(t, AnalysisRank::FIRST, value(here)).unwrap(), expected);
+        }
+    }
 }
 
 /// Two channels at once, many messages of changing lengths to everybody: all arrive, in order by sender and channel.

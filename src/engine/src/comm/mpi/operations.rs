@@ -143,7 +143,9 @@ impl MpiCommunicator {
             total = total.saturating_add(length);
         }
         count(total, "MPI_Igatherv")?;
-        let buffers: GatherBuffers = (bytes.into(), zeros(total), counts.into(), offsets.into());
+        // A slice of nothing may begin where MPI_IN_PLACE is, at 1 in Open MPI.
+        let own_bytes = if bytes.is_empty() { zeros(1) } else { bytes.into() };
+        let buffers: GatherBuffers = (own_bytes, zeros(total.max(1)), counts.into(), offsets.into());
         let what = if root.is_some() { "MPI_Igatherv" } else { "MPI_Iallgatherv" };
         ImmediateOperation::start(what, buffers, |(send, receive, counts, offsets), request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
