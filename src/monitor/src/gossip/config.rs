@@ -57,7 +57,7 @@ pub struct Config {
     pub group_sizes: Vec<u32>,
     /// Every how many intervals a node gossips in each higher layer too.
     pub upper_every: u32,
-    /// Every how many messages one asks for an answer with times ([`RoundTrip`](super::RoundTrip)); 0 is never.
+    /// One message in so many asks for an answer with times ([`RoundTrip`](super::RoundTrip)), in no pattern; 0 is never.
     pub probe_every: u32,
     /// So many empty packets follow each message within the group: whoever compares the times of packets finds them less disturbed than the first one after a pause.
     pub clock_packets: u32,

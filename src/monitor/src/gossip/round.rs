@@ -6,6 +6,7 @@ use super::node::Node;
 use super::outgoing::Outgoing;
 use super::seal::{ANYBODY, PacketHeader, PacketKind, seal};
 use super::types::{Liveness, NodeId, Packet, Time};
+use crate::random::Random;
 
 /// Every how many rounds one who is dead gets a message all the same, in case it is not.
 const TRY_DEAD: u64 = 10;
@@ -298,12 +299,18 @@ impl Node {
                 message.contacts.extend(contact.filter(|contact| !message.contacts.contains(contact)));
             }
         }
-        let probes = u64::from(self.config.probe_every);
-        if probes > 0 && self.sequence.is_multiple_of(probes) {
+        if self.asks_for_times() {
             message.probe = true;
             self.peers.probed(to.id, now);
         }
         (message, keys)
+    }
+
+    /// Whether a message asks for an answer with times: one in so many, in no pattern. If it were every so many, targets that take turns, packets that follow messages and answers could fall into a rhythm in
+    /// which some are never asked.
+    fn asks_for_times(&self) -> bool {
+        let probes = u64::from(self.config.probe_every);
+        probes > 0 && Random::new(self.sequence ^ self.config.seed).below(probes) == 0
     }
 
     /// Those this node knows who are nearest to a newcomer.

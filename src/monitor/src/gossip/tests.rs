@@ -249,3 +249,33 @@ fn round_trips_carry_the_times_of_both_clocks() {
     let good = |trip: &RoundTrip| (trip.delay(), trip.offset()) == (2 * MILLISECOND as i64, ahead as i64);
     assert!(trips.iter().all(|trip| trip.peer == NodeId(1) && trip.t3 >= trip.t2 && good(trip)), "{trips:?}");
 }
+
+/// What becomes a rhythm depends on when everybody starts: with every fifth message, some pairs were not compared for minutes.
+#[test]
+fn all_pairs_of_a_group_are_compared_whatever_their_rhythm() {
+    for followers in 0..=2 {
+        for start in 0..12 {
+            let with =
+                |id: u32| Config { clock_packets: followers, seed: u64::from(7 * id + start), ..config(id, &[]) };
+            let mut net = Net { nodes: Vec::new(), now: 0 };
+            for id in 0..4 {
+                let mut node = Node::new(with(id), net.now).expect("usable");
+                node.join(address(0));
+                net.nodes.push(Some(node));
+                net.run(u64::from(1 + (start + id) % 5) * 30 * MILLISECOND);
+            }
+            net.run(10 * SECOND);
+            net.nodes.iter_mut().flatten().for_each(|node| drop(node.round_trips()));
+            net.run(40 * SECOND);
+            for id in 0..4 {
+                let asked: std::collections::BTreeSet<u32> =
+                    net.node(id).round_trips().iter().map(|trip| trip.peer.0).collect();
+                assert_eq!(
+                    asked.len(),
+                    3,
+                    "{id} of those that start {start} with {followers} followers has asked {asked:?}"
+                );
+            }
+        }
+    }
+}
