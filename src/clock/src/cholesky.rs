@@ -19,6 +19,8 @@ pub(super) struct Banded {
 const LANES: usize = 4;
 /// How many rows of a wide system are eliminated at once: with more of them, factors leave the registers.
 const BLOCK: usize = 4;
+/// From this half bandwidth on a system is wide.
+const NARROW: usize = BLOCK * BLOCK;
 /// Unknowns, in widths, from which on a system is worth two halves.
 const LARGE: usize = 32;
 
@@ -107,18 +109,56 @@ impl Banded {
     /// Eliminates the first `count` unknowns from all rows that are left: these are 1 / D and D Lᵀ then, the others and `right` what is
     /// left of the system.
     fn eliminate(&mut self, right: &mut [f64], count: usize) {
-        // So narrow that most of a block would be zeros.
-        if self.width < BLOCK * BLOCK {
-            widest(
+        // Widths are even: a clock is tied to others and to itself two windows on.
+        match self.width {
+            2 => self.eliminate_narrow::<2, 4>(right, count),
+            4 => self.eliminate_narrow::<4, 8>(right, count),
+            6 => self.eliminate_narrow::<6, 8>(right, count),
+            8 => self.eliminate_narrow::<8, 12>(right, count),
+            10 => self.eliminate_narrow::<10, 12>(right, count),
+            12 => self.eliminate_narrow::<12, 16>(right, count),
+            14 => self.eliminate_narrow::<14, 16>(right, count),
+            // So narrow that most of a block would be zeros.
+            0..NARROW => widest(
                 #[inline(always)]
                 || self.eliminate_by::<2>(right, count),
-            );
-        } else {
-            widest(
+            ),
+            _ => widest(
                 #[inline(always)]
                 || self.eliminate_by::<BLOCK>(right, count),
-            );
+            ),
         }
+    }
+
+    /// [`Banded::eliminate`] of a system whose half bandwidth W and stride S the compiler knows: loops over a row are no loops then. The operations on an
+    /// entry are those of [`Banded::eliminate_by`], in the same order.
+    fn eliminate_narrow<const W: usize, const S: usize>(&mut self, right: &mut [f64], count: usize) {
+        debug_assert!(self.width == W && self.stride == S);
+        widest(
+            #[inline(always)]
+            || {
+                let rows = self.rows.as_chunks_mut::<S>().0;
+                // A row, with zeros behind it.
+                let mut source = [0.0; 2 * NARROW];
+                for i in 0..count.min(rows.len()) {
+                    let (own, below) = rows[i..].split_at_mut(1);
+                    source[..=W].copy_from_slice(&own[0][..=W]);
+                    let inverse = usable_inverse(source[0]);
+                    own[0][0] = inverse;
+                    let known = right[i];
+                    let reach = W.min(below.len());
+                    for j in 0..reach {
+                        let factor = source[j + 1] * inverse;
+                        let Some(source) = source[j + 1..].first_chunk::<S>() else { return };
+                        let row = &mut below[j];
+                        for lane in 0..S {
+                            row[lane] -= factor * source[lane];
+                        }
+                        right[i + 1 + j] -= factor * known;
+                    }
+                }
+            },
+        );
     }
 
     /// [`Banded::eliminate`], B rows at a time: each entry of the rows below is read and written once for all of them. The operations on an entry are
@@ -144,10 +184,7 @@ impl Banded {
                 }
                 own[b..=b + width].copy_from_slice(row);
                 rights[b] = right[i];
-                inverses[b] = match 1.0 / row[0] {
-                    inverse if inverse.is_finite() && inverse > 0.0 => inverse,
-                    _ => 0.0,
-                };
+                inverses[b] = usable_inverse(row[0]);
                 row[0] = inverses[b];
             }
             // What the rows below have in common with these. The last of the block reaches farthest.
@@ -182,6 +219,14 @@ impl Banded {
             let known: f64 = row[1..].iter().zip(after).map(|(entry, x)| entry * *x).sum();
             own[0] = (own[0] - known) * row[0];
         }
+    }
+}
+
+/// 1 / pivot; zero, with which the unknown becomes zero, where rounding has left nothing to divide by.
+fn usable_inverse(pivot: f64) -> f64 {
+    match 1.0 / pivot {
+        inverse if inverse.is_finite() && inverse > 0.0 => inverse,
+        _ => 0.0,
     }
 }
 

@@ -204,32 +204,24 @@ impl<'a> Jury<'a> {
         learned.judge(&halves[1 - half], flat, windows, &self.stretches)
     }
 
-    /// By both halves.
-    fn judge_by(&self, halves: &[Observations; 2], flat: &[f64], reading: Reading) -> Score {
-        let mut score = self.judge_half(halves, 0, flat, reading);
-        score.merge(&self.judge_half(halves, 1, flat, reading));
-        score
-    }
-
-    /// How well given clocks predict: the best of all readings, which are tried at the same time if there are `workers`.
+    /// How well given clocks predict: by the best of all readings, which are tried at the same time if there are `workers`. Travel times of one half tell which that is.
     pub fn judge(&self, offsets: &Offsets, workers: Workers) -> Score {
         let flat = self.seen(&self.trial.view.grid, offsets);
-        let halves = self.some.as_ref().unwrap_or(&self.trial.halves);
         let reading = |at: usize| EDGES.get(at).map_or(Reading::Mode, |share| Reading::Edge(*share));
-        let scores =
-            workers.map(EDGES.len() + 1, |at| self.judge_by(halves, &flat, reading(at))).into_iter().enumerate();
-        match scores.max_by(|one, other| one.1.mean().total_cmp(&other.1.mean())) {
-            Some((at, _)) if self.some.is_some() => {
-                let all = &self.trial.halves;
-                let mut score = Score::default();
-                workers
-                    .map(2, |half| self.judge_half(all, half, &flat, reading(at)))
-                    .iter()
-                    .for_each(|half| score.merge(half));
-                score
-            }
-            best => best.map(|(_, score)| score).unwrap_or_default(),
+        let halves = self.some.as_ref().unwrap_or(&self.trial.halves);
+        let scores = workers.map(EDGES.len() + 1, |at| self.judge_half(halves, 0, &flat, reading(at)));
+        let best = scores.into_iter().enumerate().max_by(|one, other| one.1.mean().total_cmp(&other.1.mean()));
+        let Some((at, mut score)) = best else { return Score::default() };
+        let rest = if self.some.is_some() { 0..2 } else { 1..2 };
+        if self.some.is_some() {
+            score = Score::default();
         }
+        let all = &self.trial.halves;
+        workers
+            .map(rest.len(), |half| self.judge_half(all, rest.start + half, &flat, reading(at)))
+            .iter()
+            .for_each(|half| score.merge(half));
+        score
     }
 }
 

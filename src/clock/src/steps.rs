@@ -153,6 +153,19 @@ const LONGEST: usize = 40;
 /// Windows next to a step that are not looked at.
 const SPARED: usize = 2;
 
+/// The part of a step's height that is seen in longer windows next to it, and how many of them it is smeared over besides those of [`LONGEST`].
+const SEEN: f64 = 0.25;
+const SMEARED: usize = 2;
+
+/// Whether the corrections of a clock in windows that are `longer` times as long as the finest ones leave room for a step as high as `least`, which [`find`] may see in those.
+pub fn may_step(row: &[f64], longer: usize, least: f64) -> bool {
+    let reach = LONGEST.div_ceil(longer.max(1)) + SMEARED;
+    (1..row.len().saturating_sub(1)).any(|at| {
+        let beside = reach.min(at).min(row.len() - 1 - at);
+        (row[at - beside] - 2.0 * row[at] + row[at + beside]).abs() > SEEN * least
+    })
+}
+
 /// Where the corrections of a clock, one per window of `width` ticks, have a step; `precision` is what they are known to.
 pub fn find(row: &[f64], width: i64, precision: f64, limits: JumpLimits) -> Vec<Suspect> {
     if row.len() < 2 * AROUND {

@@ -26,7 +26,7 @@ use crate::network::{LAST_ROUNDS, Problem, ROUNDS};
 use crate::observations::{Observations, Offsets};
 use crate::reference::{PairLine, Reference};
 use crate::selection::Choice;
-use crate::steps::{CorrectionStep, JumpLimits};
+use crate::steps::{CorrectionStep, JumpLimits, may_step};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 use crate::{Knots, LinearClock, MeasurementLimits, Method};
@@ -400,8 +400,13 @@ impl Estimator {
             let before = coarser.as_ref().map_or(&now, |view| &view.now);
             self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, before) <= SETTLED * seen.precision;
             if self.settled {
-                // Jumps show in the finest windows.
-                let fine = coarser.as_ref().zip(self.choice).map(|(_, choice)| {
+                // Jumps show in the finest windows, but something of them in the chosen ones as well.
+                let least = self.jumps.clear * seen.precision;
+                let fine = coarser.as_ref().zip(self.choice).map(|(view, choice)| {
+                    let longer = grid.count / view.grid.count.max(1);
+                    if !solved.iter().any(|row| may_step(row, longer, least)) {
+                        return Offsets::new();
+                    }
                     let (windows, roughness) = (grid.count, choice.roughness_for(grid.width));
                     Problem { windows, observations: &seen, anchors: &anchors, roughness, ..problem }.solve(&now)
                 });
