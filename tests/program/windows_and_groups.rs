@@ -112,6 +112,17 @@ fn accesses_under_a_lock_end_at_no_fence_and_are_named() {
 }
 
 #[test]
+fn where_nothing_can_be_checked_calls_without_records_are_named() {
+    let own: Vec<(i64, Event)> =
+        (1..=3).flat_map(|k| call("MPI_Neighbor_alltoall", 1000 * k, 1000 * k + 5, &[])).collect();
+    let trace = trace(&[(own.clone(), 0), (own, 0)]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    let said = run(alone().args(["check", "--presync", "none"]).arg(&path)).expect(3, "nothing to check").stdout;
+    assert!(said.contains("NOTHING TO CHECK") && said.contains("6  MPI_Neighbor_alltoall without a record"), "{said}");
+}
+
+#[test]
 fn a_synchronous_send_does_not_end_before_its_receive_is_posted() {
     // Process 1 is 400 ahead, so its receives are posted after the sends are over.
     let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };

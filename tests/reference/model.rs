@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub const REGIONS: u32 = 4;
 
 /// The names of all regions, by their ids.
-pub const REGION_NAMES: [&str; 23] = [
+pub const REGION_NAMES: [&str; 24] = [
     "region 0",
     "region 1",
     "region 2",
@@ -36,6 +36,7 @@ pub const REGION_NAMES: [&str; 23] = [
     "MPI_Comm_split",
     "pmpi_comm_dup_",
     "MPI_Comm_create_group",
+    "MPI_Neighbor_alltoall",
 ];
 
 /// Regions of accelerators.

@@ -305,7 +305,7 @@ pub(super) fn left_out(report: &Report) -> String {
     number(matching.unmatched_sends, "sends without a receive");
     number(matching.unmatched_receives, "receives without a send");
     for call in &matching.calls_without_records {
-        number(call.count, &format!("{} without a record of a message", call.region));
+        number(call.count, &format!("{} without a record of what it communicated", call.region));
     }
     number(matching.contradicted_orders, "doubtful orders that contradict the rest of the trace");
     number(matching.undefined_peers, "messages to or from an undefined rank");
