@@ -62,6 +62,34 @@ fn clocks_that_jump_do_not_pull_the_means() {
 }
 
 #[test]
+fn a_reference_that_jumps_does_not_take_all_with_it() {
+    // All other clocks seem to jump at the same time, by as much: it is the one to which recorded offsets refer, or by which time is told without any.
+    for measurements in [2, 0] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path();
+        let trace = format!(
+            "simulate trace --ranks 8 --ranks-per-node 1 --events 10k --compute 300us --pattern halo2d --measurements {measurements} --clock linear;0:jump=300us@50% --report -"
+        );
+        json(&trace, path);
+        let report = json("trace -o out -q --presync network --reference auto --report -", path);
+        let steps = |clock: &Value| clock["steps"].as_array().map_or(0, Vec::len);
+        let clocks = report["clocks"]["clocks"].as_array().expect("clocks");
+        assert_eq!(
+            clocks.iter().map(steps).collect::<Vec<_>>(),
+            [1, 0, 0, 0, 0, 0, 0, 0],
+            "{measurements}: {clocks:?}"
+        );
+        let result = json("evaluate out --truth trace --report -", path);
+        let phases = result["phases"].as_array().expect("phases");
+        let phase = phases.iter().find(|phase| phase["phase"] == "presync").expect("presync");
+        let error = |of: &str| phase[of]["rms_seconds"].as_f64().expect("a number");
+        assert!(error("between_processes") < 1e-6, "{measurements}: {phase}");
+        // Nothing else says what time it is.
+        assert!(measurements == 0 || error("clock") < 5e-6, "{phase}");
+    }
+}
+
+#[test]
 fn without_a_reference_good_clocks_make_a_mean() {
     let [auto, mean, master] = errors(12, "all:offset=1ms,all:drift=50ppm", ["auto", "mean", "0"]);
     assert!((auto - mean).abs() < 0.1 * mean && 2.0 * auto < master, "{auto} {mean} {master}");

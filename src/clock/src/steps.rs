@@ -273,8 +273,8 @@ const SHIFT: f64 = 0.08;
 const NEARLY: f64 = 0.9;
 
 /// The place of a step of this height that makes messages likely: as many as possible quick, and as few as possible quicker than that. `precision` is
-/// what observations are known to. None if the clocks without the step make them as likely.
-pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64) -> Option<CorrectionStep> {
+/// what observations are known to. None if the clocks without the step make them as likely, unless it is `evident` that there is one.
+pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64, evident: bool) -> Option<CorrectionStep> {
     crossings.sort_by_key(|crossing| crossing.own);
     let scale = QUICK * precision;
     let most = (1.0 + height.abs() / scale).ln();
@@ -307,7 +307,7 @@ pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64) -> Optio
         }
     }
     let (least, costs, height) = best;
-    if least >= without {
+    if least >= without && !evident {
         return None;
     }
     let good: Vec<usize> = places().filter(|k| costs[*k] <= least + EQUAL).collect();

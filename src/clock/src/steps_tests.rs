@@ -94,11 +94,11 @@ fn crossings(at: i64, height: i64) -> Vec<Crossing> {
 #[test]
 fn a_jump_is_placed_between_two_messages() {
     // Set forward by 5,500: the clock shows nothing between 19,000 and 25,500.
-    let step = place(crossings(19_500, -5_500), -5_500.0, 10.0).expect("a place");
+    let step = place(crossings(19_500, -5_500), -5_500.0, 10.0, false).expect("a place");
     assert!((step.height + 5_500).abs() < 150, "{step:?}");
     assert!(step.at >= 19_000 && step.at + step.gap() <= 25_500, "{step:?}");
     // Set back by 5,500: it shows 19,500 until it has caught up.
-    let step = place(crossings(19_500, 5_500), 5_500.0, 10.0).expect("a place");
+    let step = place(crossings(19_500, 5_500), 5_500.0, 10.0, false).expect("a place");
     assert!((19_000..=19_500).contains(&step.at) && (step.height - 5_500).abs() < 150, "{step:?}");
 }
 
@@ -106,8 +106,8 @@ fn a_jump_is_placed_between_two_messages() {
 fn where_messages_contradict_a_jump_there_is_none() {
     let fine: Vec<Crossing> =
         crossings(19_500, -5_500).into_iter().map(|crossing| Crossing { without: 0.0, ..crossing }).collect();
-    assert_eq!(place(fine, 5_500.0, 10.0), None);
-    assert_eq!(place(Vec::new(), 5_500.0, 10.0), None);
+    assert_eq!(place(fine, 5_500.0, 10.0, false), None);
+    assert_eq!(place(Vec::new(), 5_500.0, 10.0, false), None);
 }
 
 proptest! {

@@ -17,6 +17,8 @@ pub(super) struct Doubtful {
 
 /// How often jumps are looked for: one can hide another.
 const SEARCHES: usize = 4;
+/// The same while each search finds some: of clocks in a chain that jump at the same time, each shows when its neighbour's is known.
+const MOST_SEARCHES: usize = 12;
 /// Windows on each side of a suspected jump whose messages are looked at, at least.
 const MARGIN: usize = 4;
 /// What is left of a step that is known is seen at most so many windows from it.
@@ -25,11 +27,43 @@ const NEAR: usize = 8;
 const HIDES: f64 = 4.0;
 /// Most steps of all clocks together; more are no jumps.
 const MOST: usize = 256;
+/// Steps of several clocks are one of the reference if they differ by no more than this part of their height.
+const ALIKE: f64 = 0.2;
+
+/// The jump of the reference that most of the `others` show as one of their own, at the same time and by as much: they are corrected to its time, whatever it does. Two at least, since of two
+/// clocks nobody knows which has jumped.
+fn jump_of_reference(all: &[Doubtful], others: &[u32]) -> Option<Suspect> {
+    let like = |one: &Suspect| -> Vec<&Suspect> {
+        let (first, last) = one.windows;
+        let alike = |other: &&Doubtful| {
+            let (begin, end) = other.suspect.windows;
+            let apart = (other.suspect.height() - one.height()).abs();
+            others.contains(&other.clock) && begin <= last && end >= first && apart <= ALIKE * one.height().abs()
+        };
+        let mut found: Vec<&Doubtful> = all.iter().filter(alike).collect();
+        found.dedup_by_key(|one| one.clock);
+        found.into_iter().map(|one| &one.suspect).collect()
+    };
+    let most = all.iter().map(|one| like(&one.suspect)).max_by_key(Vec::len)?;
+    if most.len() < 2 || 2 * most.len() <= others.len() {
+        return None;
+    }
+    // The time that they have in common, or else that of all.
+    let begins = || most.iter().map(|one| one.windows.0);
+    let ends = || most.iter().map(|one| one.windows.1);
+    let common = (begins().max()?, ends().min()?);
+    let windows = if common.0 < common.1 { common } else { (begins().min()?, ends().max()?) };
+    let mut heights: Vec<f64> = most.iter().map(|one| one.height()).collect();
+    let middle = heights.len() / 2;
+    let height = *heights.select_nth_unstable_by(middle, f64::total_cmp).1;
+    Some(Suspect { windows, before: (0.0, 0.0), after: (-height, 0.0) })
+}
 
 impl Estimator {
-    /// Looks for jumps in solved corrections.
-    pub(super) fn suspect(&mut self, solved: &Offsets, grid: &Grid, precision: f64) {
-        if self.model != Method::Network || self.searches >= SEARCHES {
+    /// Looks for jumps in solved corrections of clocks of these components.
+    pub(super) fn suspect(&mut self, solved: &Offsets, component: &[usize], grid: &Grid, precision: f64) {
+        let most = if self.found_steps { MOST_SEARCHES } else { SEARCHES };
+        if self.model != Method::Network || self.searches >= most {
             return;
         }
         self.searches += 1;
@@ -38,11 +72,45 @@ impl Estimator {
             found.into_iter().map(move |suspect| Doubtful { clock: clock as u32, suspect })
         });
         let all: Vec<Doubtful> = all.collect();
+        if let Some(suspect) = jump_of_reference(&all, &self.tied_to_reference(component)) {
+            self.doubtful = vec![Doubtful { clock: self.reference as u32, suspect }];
+            return;
+        }
         // One clock's jump shows in its neighbours as well, for as long as it is not known.
         let highest = all.iter().map(|one| one.suspect.height().abs()).fold(0.0, f64::max);
         self.doubtful = all.into_iter().filter(|one| HIDES * one.suspect.height().abs() >= highest).collect();
         if self.doubtful.len() > MOST {
             self.doubtful.clear();
+        }
+    }
+
+    /// The other clocks of its component.
+    fn tied_to_reference(&self, component: &[usize]) -> Vec<u32> {
+        let own = component.get(self.reference);
+        let tied = |clock: &usize| *clock != self.reference && component.get(*clock) == own;
+        (0..component.len()).filter(tied).map(|clock| clock as u32).collect()
+    }
+
+    /// Takes a jump of the reference out of the corrections of all that are tied to it, which contain it so far; and out of global time, which was that of the reference.
+    fn take_out(&mut self, suspect: &Suspect, grid: &Grid) {
+        let rise = -suspect.height();
+        let (first, last) = (grid.centre(suspect.windows.0) as f64, grid.centre(suspect.windows.1) as f64 - rise);
+        for clock in self.tied_to_reference(&self.observations.component) {
+            let Some(row) = self.offsets.get_mut(clock as usize) else { continue };
+            let old = std::mem::take(row);
+            let before = old.get(suspect.windows.0).copied().unwrap_or(0.0);
+            let after = old.get(suspect.windows.1).copied().unwrap_or(0.0) - rise;
+            let corrected = |window: usize| {
+                let time = grid.centre(window);
+                if time as f64 <= first {
+                    old[window]
+                } else if time as f64 >= last {
+                    grid.at(&old, time.saturating_add(rise.round() as i64)) - rise
+                } else {
+                    before + (after - before) * (time as f64 - first) / (last - first)
+                }
+            };
+            *row = (0..old.len()).map(corrected).collect();
         }
     }
 
@@ -72,6 +140,9 @@ impl Estimator {
         let Some(grid) = self.grid else { return Decision::Nothing("no windows".to_owned()) };
         let stretches = self.stretches(&grid);
         let doubtful = std::mem::take(&mut self.doubtful);
+        let of_reference = doubtful.iter().find(|one| one.clock as usize == self.reference).cloned();
+        let before = of_reference.as_ref().map(|_| self.offsets.clone());
+        of_reference.iter().for_each(|jump| self.take_out(&jump.suspect, &grid));
         let knots = self.knots(&grid);
         let clocks: Vec<_> = knots.iter().map(|knots| refinement(knots).unwrap_or_default()).collect();
         let global =
@@ -107,7 +178,10 @@ impl Estimator {
                 continue;
             }
             let own = messages.iter().filter(|seen| seen.stretch as usize == index);
-            placed.extend(place(own.map(crossing).collect(), suspect.height(), precision).map(|step| (doubtful, step)));
+            // That others show it is evidence enough: where a clock was set forward, no message of it shows what it was between.
+            let crossings = own.map(crossing).collect();
+            let evident = doubtful.clock as usize == self.reference;
+            placed.extend(place(crossings, suspect.height(), precision, evident).map(|step| (doubtful, step)));
         }
         // The last first: what is taken out of one stretch is out of all later ones.
         for (Doubtful { clock, suspect }, step) in placed.iter().rev() {
@@ -115,7 +189,9 @@ impl Estimator {
             else {
                 continue;
             };
-            for (window, offset) in row.iter_mut().enumerate().skip(suspect.windows.0 + 1) {
+            // The reference has no corrections but its steps.
+            let corrected = if *clock as usize == self.reference { row.len() } else { suspect.windows.0 + 1 };
+            for (window, offset) in row.iter_mut().enumerate().skip(corrected) {
                 if window >= suspect.windows.1 {
                     *offset -= step.height as f64;
                 } else {
@@ -129,10 +205,52 @@ impl Estimator {
             steps.retain(|step| step.height != 0);
             steps.sort_by_key(|step| step.at);
         }
-        if !placed.is_empty() {
+        self.found_steps = !placed.is_empty();
+        if let Some(before) = before.filter(|_| placed.is_empty()) {
+            self.offsets = before;
+        }
+        if self.found_steps {
             (self.settled, self.at_finest, self.finest) = (false, 1, self.supported);
         }
         self.asked = self.finest;
         Decision::Level(self.knots(&grid), observed_windows(self.offsets.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jump(clock: u32, windows: (usize, usize), height: f64) -> Doubtful {
+        Doubtful { clock, suspect: Suspect { windows, before: (5.0, 0.1), after: (5.0 + height, 0.1) } }
+    }
+
+    #[test]
+    fn what_most_clocks_do_at_once_the_reference_did() {
+        let all =
+            [jump(1, (40, 46), 900.0), jump(2, (42, 48), 1000.0), jump(2, (90, 93), 700.0), jump(4, (41, 47), 1050.0)];
+        let found = jump_of_reference(&all, &[1, 2, 3, 4]).expect("three of four");
+        assert_eq!((found.windows, found.height()), ((42, 46), -1000.0));
+        // Half of them, others' clocks, other times, and other heights do not tell.
+        assert_eq!(jump_of_reference(&all[..3], &[1, 2, 3, 4]), None);
+        assert_eq!(jump_of_reference(&all, &[1, 3, 4, 5]), None);
+        assert_eq!(jump_of_reference(&[jump(1, (10, 12), 900.0), jump(2, (13, 15), 900.0)], &[1, 2]), None);
+        assert_eq!(jump_of_reference(&[jump(1, (10, 12), 900.0), jump(2, (10, 12), -900.0)], &[1, 2]), None);
+        // Of two clocks either may have jumped.
+        assert_eq!(jump_of_reference(&all[..1], &[1]), None);
+        assert!(jump_of_reference(&all[..2], &[1, 2]).is_some() && jump_of_reference(&[], &[]).is_none());
+    }
+
+    #[test]
+    fn no_room_for_a_step_is_seen_in_longer_windows() {
+        use crate::steps::may_step;
+        let sine = |window: usize| 800.0 * (window as f64 / 50.0).sin();
+        let row = |height: f64| -> Vec<f64> {
+            (0..400).map(|window| sine(window) + height * ((window as f64 - 200.0) / 6.0).clamp(0.0, 1.0)).collect()
+        };
+        assert!(
+            !may_step(&row(0.0), 5, 1000.0) && may_step(&row(1000.0), 5, 1000.0) && may_step(&row(-1000.0), 5, 1000.0)
+        );
+        assert!(!may_step(&[], 5, 1.0) && !may_step(&[0.0, 9.0], 0, 1.0));
     }
 }

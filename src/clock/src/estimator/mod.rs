@@ -110,6 +110,8 @@ pub struct Estimator {
     /// Where clocks seem to jump, while messages are asked for; how often that was done; and the windows that the messages support.
     doubtful: Vec<Doubtful>,
     searches: usize,
+    /// Whether the last search found the place of a jump.
+    found_steps: bool,
     supported: usize,
     /// How collective operations tie the clocks.
     collectives: CollectiveTies,
@@ -175,6 +177,7 @@ impl Estimator {
             steps: vec![Vec::new(); map.bases.len()],
             doubtful: Vec::new(),
             searches: 0,
+            found_steps: false,
             supported: 1,
             collectives: CollectiveTies::default(),
             spare: 1,
@@ -410,7 +413,7 @@ impl Estimator {
                     let (windows, roughness) = (grid.count, choice.roughness_for(grid.width));
                     Problem { windows, observations: &seen, anchors: &anchors, roughness, ..problem }.solve(&now)
                 });
-                self.suspect(fine.as_ref().unwrap_or(&solved), &grid, seen.precision);
+                self.suspect(fine.as_ref().unwrap_or(&solved), &seen.component, &grid, seen.precision);
                 jumping = fine.filter(|_| !self.doubtful.is_empty());
             }
             if let Some(choice) = self.choice.filter(|_| self.settled) {

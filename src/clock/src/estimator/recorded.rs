@@ -110,7 +110,7 @@ pub(super) fn at_offsets(rows: &Offsets, known: &[EstimateBasis], anchors: &[Anc
 }
 
 impl Estimator {
-    /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero.
+    /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero, or what a jump of the reference has made of its time since.
     pub(super) fn anchors(&self, map: &ClockMap, grid: &Grid, floor: f64) -> Vec<Anchor> {
         let mut anchors = Vec::new();
         for (clock, offsets) in map.offsets.iter().enumerate().filter(|(clock, _)| *clock != self.reference) {
@@ -120,7 +120,7 @@ impl Estimator {
                 anchors.push(Anchor {
                     clock: clock as u32,
                     window: grid.window(time) as u32,
-                    value: -(constant as f64) - self.step_at(clock, time),
+                    value: self.step_at(self.reference, time) - constant as f64 - self.step_at(clock, time),
                     sigma: (ANCHOR * floor).max(offset.standard_deviation),
                     bound: offset.bound(),
                 });
