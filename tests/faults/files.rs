@@ -428,12 +428,12 @@ fn definitions() -> Vec<Case> {
             };
             change_definition(s, SYSTEM_TREE_NODE, 0, 3, &id);
         }),
-        corrected("definitions_circle", "two levels of the system tree that are each other's parents", |s| {
+        corrected("definitions_cycle", "two levels of the system tree that are each other's parents", |s| {
             // Ids 0 and 1, of which the second one is below the first already.
             change_definition(s, SYSTEM_TREE_NODE, 0, 3, &[1, 1]);
         }),
         corrected(
-            "definitions_circle_of_calls",
+            "definitions_cycle_of_calls",
             "call paths and calling contexts that are each other's parents",
             |s| {
                 // Id, parent, region; id, region, source, parent.

@@ -108,10 +108,10 @@ fn a_rank_that_computes_is_missing_in_a_barrier() {
 }
 
 #[test]
-fn a_circle_of_receives_is_told_with_its_tags() {
-    let job = Running::start(OPEN_MPI, "circle", 3, &[]);
+fn a_cycle_of_receives_is_told_with_its_tags() {
+    let job = Running::start(OPEN_MPI, "cycle", 3, &[]);
     let parts = [
-        "ranks 0-2 wait in a circle",
+        "ranks 0-2 wait in a cycle",
         "rank 1 in MPI_Recv from rank 2 (tag 41)",
         "rank 2 in MPI_Recv from rank 0 (tag 42)",
     ];

@@ -13,7 +13,7 @@ use clc_trace::{CollectiveOp, CommRank, Error, EventNumber, LocationId, Result, 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most events of a circle that the error names.
+/// Most events of a cycle that the error names.
 const NAMED: usize = 32;
 
 /// Where a replay stopped before the end.
@@ -101,8 +101,8 @@ fn name(program: &Program, waiting: &[StalledEvent], timeline: TimelineNumber) -
     }
 }
 
-/// The replay has stopped before the end, so some events wait for each other in a circle, which only a trace that contradicts itself can contain: this error
-/// names the circle, and events whose absence may have shifted messages. Collective over the analysis ranks.
+/// The replay has stopped before the end, so some events wait for each other in a cycle, which only a trace that contradicts itself can contain: this error
+/// names the cycle, and events whose absence may have shifted messages. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -110,16 +110,16 @@ pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: 
     let (waiting, missing) = everywhere(transport, program, stopped)?;
     let suspects: Vec<UndefinedPeer> =
         all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
-    let circles = circles(&waiting, &missing);
-    let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
+    let cycles = cycles(&waiting, &missing);
+    let Some((cycle, first)) = cycles.first().and_then(|cycle| Some((cycle, cycle.first()?))) else {
         let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
         return Ok(Error::new(format!("the trace is contradictory: events wait for each other: {}", list.join("; "))));
     };
-    let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
-    if circle.len() > NAMED {
-        list.push(format!("and {} more processes", circle.len() - NAMED));
+    let mut list: Vec<String> = cycle.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
+    if cycle.len() > NAMED {
+        list.push(format!("and {} more processes", cycle.len() - NAMED));
     }
-    let error = Error::new(format!("the trace is contradictory: circular wait: {}", list.join("; ")))
+    let error = Error::new(format!("the trace is contradictory: events wait for each other in a cycle: {}", list.join("; ")))
         .at_location(first.location)
         .at_event(first.event);
     Ok(if suspects.is_empty() {
@@ -133,7 +133,7 @@ pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: 
     })
 }
 
-/// The channels in doubt that take part in circles, when the replay has stopped before the end: of each circle the least certain ones
+/// The channels in doubt that take part in cycles, when the replay has stopped before the end: of each cycle the least certain ones
 /// ([`Trust::doubt`]). Collective over the analysis ranks, which all get the same.
 ///
 /// # Errors
@@ -141,9 +141,9 @@ pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: 
 pub fn doubtful(transport: &mut dyn Transport, program: &Program, stopped: &Stopped) -> Result<Vec<ChannelId>> {
     let (waiting, missing) = everywhere(transport, program, stopped)?;
     let mut doubtful = Vec::new();
-    for circle in circles(&waiting, &missing) {
+    for cycle in cycles(&waiting, &missing) {
         let channels = || {
-            circle.iter().filter_map(|w| match w.cause {
+            cycle.iter().filter_map(|w| match w.cause {
                 Cause::Message { channel, .. } => Some(channel),
                 Cause::Collective { .. } => None,
             })
@@ -243,10 +243,10 @@ fn missing(
     Ok(all.into_iter().rev().map(|(instance, _, process)| (instance, process)).collect())
 }
 
-/// The circles of processes that wait for one another, each from its lowest one on, in the order of these. `waiting` is in the order of
+/// The cycles of processes that wait for one another, each from its lowest one on, in the order of these. `waiting` is in the order of
 /// processes; everybody waits for somebody who waits, so that there is one.
-fn circles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a StalledEvent>> {
-    let mut circles: Vec<Vec<&StalledEvent>> = Vec::new();
+fn cycles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a StalledEvent>> {
+    let mut cycles: Vec<Vec<&StalledEvent>> = Vec::new();
     let mut seen = vec![false; waiting.len()];
     for start in 0..waiting.len() {
         let (mut path, mut at) = (Vec::new(), Some(start));
@@ -257,13 +257,13 @@ fn circles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a St
             at = next.and_then(|next| waiting.binary_search_by_key(&next, |w| w.timeline).ok());
         }
         let Some(begin) = at.and_then(|at| path.iter().position(|&index| index == at)) else { continue };
-        let mut circle = path.split_off(begin);
-        let lowest = (0..circle.len()).min_by_key(|&i| circle[i]).unwrap_or(0);
-        circle.rotate_left(lowest);
-        circles.push(circle.into_iter().map(|index| &waiting[index]).collect());
+        let mut cycle = path.split_off(begin);
+        let lowest = (0..cycle.len()).min_by_key(|&i| cycle[i]).unwrap_or(0);
+        cycle.rotate_left(lowest);
+        cycles.push(cycle.into_iter().map(|index| &waiting[index]).collect());
     }
-    circles.sort_by_key(|circle| circle.first().map(|first| first.timeline));
-    circles
+    cycles.sort_by_key(|cycle| cycle.first().map(|first| first.timeline));
+    cycles
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Cause {
     /// In words.
     pub sentence: String,
-    /// The ranks that are to blame, or in the circle.
+    /// The ranks that are to blame, or in the cycle.
     pub ranks: Vec<u32>,
     /// The longest time that somebody has waited, in seconds.
     pub waited: f64,
@@ -21,7 +21,7 @@ pub struct Cause {
     pub grave: bool,
 }
 
-/// So many ranks of a circle are told one by one.
+/// So many ranks of a cycle are told one by one.
 const TOLD: usize = 6;
 
 /// The gravest cause that there is.
@@ -33,10 +33,10 @@ pub fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
         .or_else(|| context.stopped())
         .or_else(|| context.absent())
         .or_else(|| context.different())
-        .or_else(|| context.circle(Strength::Certain))
+        .or_else(|| context.cycle(Strength::Certain))
         .or_else(|| context.missing(Strength::Partial))
         .or_else(|| context.missing(Strength::Looks))
-        .or_else(|| context.circle(Strength::Looks))
+        .or_else(|| context.cycle(Strength::Looks))
         .or_else(|| context.rest())
 }
 
@@ -312,14 +312,14 @@ impl Context<'_> {
         }
     }
 
-    fn circle(&self, least: Strength) -> Option<Cause> {
-        let circle = self.all.circle(least)?;
-        let parts: Vec<String> = circle
+    fn cycle(&self, least: Strength) -> Option<Cause> {
+        let cycle = self.all.cycle(least)?;
+        let parts: Vec<String> = cycle
             .iter()
             .enumerate()
             .take(TOLD)
             .filter_map(|(i, rank)| {
-                let (state, next) = (self.all.states.get(rank)?, circle[(i + 1) % circle.len()]);
+                let (state, next) = (self.all.states.get(rank)?, cycle[(i + 1) % cycle.len()]);
                 let on_next = self.operations(state).find(|operation| {
                     let peer = self.all.comms.global(operation.comm, operation.peer, *rank);
                     peer == Some(next) && operation.sequence == 0
@@ -331,20 +331,20 @@ impl Context<'_> {
                 Some(format!("rank {rank} in {what}"))
             })
             .collect();
-        let more = if circle.len() > TOLD { format!(", and {} more", circle.len() - TOLD) } else { String::new() };
-        let longest = self.longest(&circle);
-        let (others, _) = self.waiting(&circle);
-        let beside = match others.saturating_sub(circle.len()) {
+        let more = if cycle.len() > TOLD { format!(", and {} more", cycle.len() - TOLD) } else { String::new() };
+        let longest = self.longest(&cycle);
+        let (others, _) = self.waiting(&cycle);
+        let beside = match others.saturating_sub(cycle.len()) {
             0 => String::new(),
             count => format!("; {}", more_wait(count)),
         };
         let sentence = format!(
-            "{} in a circle, for up to {}: {}{more}{beside}",
-            Ranks(&circle).are("wait"),
+            "{} in a cycle, for up to {}: {}{more}{beside}",
+            Ranks(&cycle).are("wait"),
             duration(longest),
             parts.join(", ")
         );
-        Some(Cause { sentence, ranks: circle, waited: longest, grave: false })
+        Some(Cause { sentence, ranks: cycle, waited: longest, grave: false })
     }
 
     /// Ranks wait, but it cannot be told for whom.

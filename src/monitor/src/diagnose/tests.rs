@@ -103,14 +103,14 @@ fn who_waits_for_those_that_wait_is_traced_to_the_end() {
 }
 
 #[test]
-fn circles_of_receives_are_told_with_their_tags() {
+fn cycles_of_receives_are_told_with_their_tags() {
     let mut job = job(4, 0);
     for rank in 0..3_u32 {
         job.put(rank, operation("Recv", WORLD, (rank as i32 + 1) % 3, 10 + rank as i32, 0));
     }
     job.barrier(3, 1);
     let parts = [
-        "ranks 0-2 wait in a circle, for up to 42.0 s: rank 0 in MPI_Recv from rank 1 (tag 10)",
+        "ranks 0-2 wait in a cycle, for up to 42.0 s: rank 0 in MPI_Recv from rank 1 (tag 10)",
         "rank 2 in MPI_Recv from rank 0 (tag 12)",
         "1 more waits for these",
     ];
@@ -118,22 +118,22 @@ fn circles_of_receives_are_told_with_their_tags() {
 }
 
 #[test]
-fn a_message_on_its_way_is_no_circle() {
+fn a_message_on_its_way_is_no_cycle() {
     let mut one = job(2, 0);
     one.put(0, operation("Send", WORLD, 1, 5, 0));
     one.put(1, operation("Recv", WORLD, 0, ANY, 0));
-    assert!(!diagnose(None, &one).sentence.contains("circle"));
+    assert!(!diagnose(None, &one).sentence.contains("cycle"));
     // With another tag it is.
     one.put(1, operation("Recv", WORLD, 0, 6, 0));
     one.says(
         JobVerdict::Still,
         &[0, 1],
-        &["in a circle", "MPI_Send to rank 1 (tag 5)", "MPI_Recv from rank 0 (tag 6)"],
+        &["in a cycle", "MPI_Send to rank 1 (tag 5)", "MPI_Recv from rank 0 (tag 6)"],
     );
 }
 
 #[test]
-fn requests_that_may_be_complete_make_no_circle_where_somebody_computes() {
+fn requests_that_may_be_complete_make_no_cycle_where_somebody_computes() {
     // A halo exchange in a row: 2 computes; 0 and 1 have each other's messages already.
     let mut job = job(3, 0);
     for (rank, peers) in [(0, &[1][..]), (1, &[0, 2])] {
@@ -266,7 +266,7 @@ fn who_holds_a_lock_is_waited_for() {
 }
 
 #[test]
-fn locks_that_are_waited_for_by_turns_are_a_circle() {
+fn locks_that_are_waited_for_by_turns_are_a_cycle() {
     let mut job = job_with_window(2);
     for (rank, target) in [(0, 1), (1, 0)] {
         job.ranks[rank].epochs = vec![epoch(EpochKind::Exclusive, rank as i32, &[], 50.0, None)];
@@ -275,7 +275,7 @@ fn locks_that_are_waited_for_by_turns_are_a_circle() {
     job.says(
         JobVerdict::Still,
         &[0, 1],
-        &["ranks 0, 1 wait in a circle", "rank 0 in MPI_Win_lock of rank 1 (exclusive,"],
+        &["ranks 0, 1 wait in a cycle", "rank 0 in MPI_Win_lock of rank 1 (exclusive,"],
     );
 }
 
@@ -319,7 +319,7 @@ fn who_is_probed_for_is_waited_for() {
     job.says(JobVerdict::Still, &[1], &["rank 0 has waited for rank 1 for 42.0 s, in MPI_Probe from rank 1 (tag 5)"]);
     // Its message is on its way.
     job.put(1, operation("Send", WORLD, 0, 5, 0));
-    assert!(!diagnose(None, &job).sentence.contains("circle"));
+    assert!(!diagnose(None, &job).sentence.contains("cycle"));
 }
 
 #[test]
@@ -343,9 +343,9 @@ fn peers_of_inter_communicators_are_in_the_other_group() {
     job.put(3, operation("Recv", inter, 1, 8, 0));
     job.says(JobVerdict::Still, &[2], &["rank 3 has waited for rank 2", "(1 more waits for these); it computes"]);
     job.put(3, operation("Recv", inter, 0, 8, 0));
-    job.says(JobVerdict::Still, &[0, 3], &["ranks 0, 3 wait in a circle", "rank 3 in MPI_Recv from rank 0 (tag 8"]);
+    job.says(JobVerdict::Still, &[0, 3], &["ranks 0, 3 wait in a cycle", "rank 3 in MPI_Recv from rank 0 (tag 8"]);
     job.put(3, operation("Send", inter, 0, 7, 0));
-    assert!(!diagnose(None, &job).sentence.contains("circle"));
+    assert!(!diagnose(None, &job).sentence.contains("cycle"));
     // A barrier needs all; a root is needed by the other group, and needs that.
     (0..6).for_each(|rank| drop(job.put(rank, operation("Barrier", inter, NOBODY, 0, 5)).call.clone()));
     (job.ranks[4].call, job.ranks[4].comms[1].sequence) = (None, 4);
@@ -399,16 +399,16 @@ fn who_is_looked_for_again_and_again_is_waited_for_the_least() {
     job.put(2, operation("Recv", WORLD, 3, 1, 0));
     job.ranks[3].call = None;
     job.says(JobVerdict::Still, &[3], &["rank 2 has waited for rank 3"]);
-    // A circle over it is one, if there is no better reason.
+    // A cycle over it is one, if there is no better reason.
     job.put(3, operation("Recv", WORLD, 2, 1, 0));
-    job.says(JobVerdict::Still, &[2, 3], &["ranks 2, 3 wait in a circle"]);
+    job.says(JobVerdict::Still, &[2, 3], &["ranks 2, 3 wait in a cycle"]);
     job.put(1, operation("Send", WORLD, 0, 6, 0));
     [2, 3].iter().for_each(|&rank: &usize| job.ranks[rank].call = None);
-    let parts = ["ranks 0, 1 wait in a circle", "rank 0 in MPI_Iprobe from rank 1 (tag 5)", "rank 1 in MPI_Send to"];
+    let parts = ["ranks 0, 1 wait in a cycle", "rank 0 in MPI_Iprobe from rank 1 (tag 5)", "rank 1 in MPI_Send to"];
     job.says(JobVerdict::Still, &[0, 1], &parts);
     // Its message is on its way; then it would take one of anybody, so it holds up the other one.
     job.put(1, operation("Send", WORLD, 0, 5, 0));
-    assert!(!diagnose(None, &job).sentence.contains("circle"));
+    assert!(!diagnose(None, &job).sentence.contains("cycle"));
     job.put(0, operation("Improbe", WORLD, ANY, ANY, 0)).call.as_mut().unwrap().polls = true;
     job.put(1, operation("Recv", WORLD, 0, 6, 0));
     let parts =
@@ -465,7 +465,7 @@ fn the_beginning_and_the_end_of_mpi() {
     }
     job.says(JobVerdict::Still, &[1], &["rank 1 is missing in MPI_Finalize, where ranks 0, 2 have waited"]);
     job.put(1, operation("Recv", WORLD, 0, 9, 0));
-    job.says(JobVerdict::Still, &[0, 1], &["in a circle", "rank 1 in MPI_Recv from rank 0 (tag 9)"]);
+    job.says(JobVerdict::Still, &[0, 1], &["in a cycle", "rank 1 in MPI_Recv from rank 0 (tag 9)"]);
     job.ranks.iter_mut().for_each(|state| (state.phase, state.life) = (Phase::Finalized, Life::Gone));
     job.says(JobVerdict::Finished, &[], &["all 3 ranks have left MPI"]);
     Snapshot { time: NOW, ..Snapshot::default() }.says(JobVerdict::Unknown, &[], &["no process"]);
