@@ -278,8 +278,8 @@ impl<'a> DelaySearch<'a> {
             let (source, destination, own) = (channel.source, channel.destination, &operations[channel.source]);
             let local = program.messages.incoming.get(channel.remote as usize).filter(|_| channel.host == here);
             if let Some(end) = local.filter(|end| whole(end.source)) {
-                let sends = channel.sends.iter().map(|&send| own.of_event[send as usize]);
-                let receives = end.receives.iter().map(|&event| received(end.destination, event));
+                let sends = channel.sends.each().map(|send| own.of_event[send as usize]);
+                let receives = end.receives.each().map(|event| received(end.destination, event));
                 let mut both = receives.zip(sends).filter(|both| late(&late_senders, end.destination, both.0));
                 enter(&mut all_received, end.destination, end.source.0, &mut both);
             }
@@ -287,10 +287,10 @@ impl<'a> DelaySearch<'a> {
                 continue;
             }
             let start = |k: usize| match local {
-                Some(end) => end.receives.get(k).map(|&event| posted(end.destination, event)),
+                Some(end) => end.receives.get(k).map(|event| posted(end.destination, event)),
                 None => starts[index].get(k).map(|&operation| operation as u32),
             };
-            let completed = channel.sends.iter().enumerate().map(|(k, &send)| (k, own.partner[send as usize]));
+            let completed = channel.sends.each().enumerate().map(|(k, send)| (k, own.partner[send as usize]));
             let completed = completed.filter(|&(_, operation)| late(&late_receivers, source, operation));
             let mut both = completed.filter_map(|(k, operation)| Some((operation, start(k)?)));
             enter(&mut all_posted, source, destination.0, &mut both);
@@ -311,7 +311,7 @@ impl<'a> DelaySearch<'a> {
             self.members.push(members);
             for (number, member) in comm.members.iter().enumerate() {
                 self.hosted.insert((place, member.timeline), number);
-                for (instance, &end) in (0..).map(InstanceIndex).zip(member.ends.iter()) {
+                for (instance, end) in (0..).map(InstanceIndex).zip(member.ends.each()) {
                     let operation = self.operations[member.timeline].of_event[end as usize];
                     if self.is_main(member.timeline, operation) {
                         ended[member.timeline].push((operation, end, place as u32, instance));
@@ -486,7 +486,7 @@ impl<'a> DelaySearch<'a> {
         for ((place, comm), contributions) in program.collectives.comms.iter().enumerate().zip(all) {
             let mut of_members = vec![Vec::new(); comm.members.len()];
             contributions.of_others(comm, &mut |member, instance, negated| {
-                let operation = operations[member.timeline].of_event[member.ends[instance] as usize];
+                let operation = operations[member.timeline].of_event[member.ends.at(instance.place()) as usize];
                 let number = self.hosted.get(&(place, member.timeline));
                 let Some((&number, negated)) = number.zip(negated) else { return };
                 if comm.instances[instance].class != CollectiveClass::NToN || !self.is_main(member.timeline, operation)
@@ -568,7 +568,7 @@ impl<'a> DelaySearch<'a> {
     fn since(&self, process: LocalTimeline, named: Named, synchronised: &Synchronised) -> Option<Since> {
         let (place, number) = self.member(process, named.0)?;
         let member = &self.program.collectives.comms[place].members[number];
-        let operation = self.operations[process].of_event[*member.ends.get(named.1.place())? as usize];
+        let operation = self.operations[process].of_event[member.ends.get(named.1.place())? as usize];
         let left = synchronised.first_left[place][number].get(named.1.place()).copied().unwrap_or(i64::MAX);
         Some(Since { operation, left }).filter(|_| self.is_main(process, operation))
     }
@@ -590,7 +590,7 @@ impl<'a> DelaySearch<'a> {
             DelayerOperation::Collective((comm, instance)) => {
                 let (place, number) = self.member(process, comm)?;
                 let member = &self.program.collectives.comms[place].members[number];
-                self.operations[process].of_event[*member.begins.get(instance.place())? as usize]
+                self.operations[process].of_event[member.begins.get(instance.place())? as usize]
             }
         };
         Some(operation).filter(|&operation| self.is_main(process, operation))

@@ -182,7 +182,7 @@ fn completions(
         contributions.results(comm, Direction::Backward, &mut |member, instance, begin, negated| {
             let (op, class) = (comm.instances[instance].op, comm.instances[instance].class);
             let own = &operations[member.timeline];
-            let (operation, end) = (own.of_event[begin as usize], member.ends[instance] as usize);
+            let (operation, end) = (own.of_event[begin as usize], member.ends.at(instance.place()) as usize);
             // One that is not complete when it is left says nothing about the others.
             if class != CollectiveClass::NToN || is_fence(op) || operation == Operations::NONE {
                 return;

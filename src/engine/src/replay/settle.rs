@@ -53,8 +53,8 @@ fn settle_fences(transport: &mut dyn Transport, program: &mut Program) -> Result
         for member in &mut comm.members {
             let timeline = Arc::make_mut(&mut timelines[member.timeline]);
             for (k, _) in stays.iter().enumerate().filter(|(_, stays)| !**stays) {
-                timeline.activate(member.begins[k], SyncKind::Local, 0);
-                timeline.activate(member.ends[k], SyncKind::Local, 0);
+                timeline.activate(member.begins.at(k), SyncKind::Local, 0);
+                timeline.activate(member.ends.at(k), SyncKind::Local, 0);
             }
             keep(member.begins.to_mut(), &stays);
             keep(member.ends.to_mut(), &stays);

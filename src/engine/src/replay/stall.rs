@@ -119,9 +119,10 @@ pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: 
     if cycle.len() > NAMED {
         list.push(format!("and {} more processes", cycle.len() - NAMED));
     }
-    let error = Error::new(format!("the trace is contradictory: events wait for each other in a cycle: {}", list.join("; ")))
-        .at_location(first.location)
-        .at_event(first.event);
+    let error =
+        Error::new(format!("the trace is contradictory: events wait for each other in a cycle: {}", list.join("; ")))
+            .at_location(first.location)
+            .at_event(first.event);
     Ok(if suspects.is_empty() {
         error
     } else {

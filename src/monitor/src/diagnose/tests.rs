@@ -125,11 +125,7 @@ fn a_message_on_its_way_is_no_cycle() {
     assert!(!diagnose(None, &one).sentence.contains("cycle"));
     // With another tag it is.
     one.put(1, operation("Recv", WORLD, 0, 6, 0));
-    one.says(
-        JobVerdict::Still,
-        &[0, 1],
-        &["in a cycle", "MPI_Send to rank 1 (tag 5)", "MPI_Recv from rank 0 (tag 6)"],
-    );
+    one.says(JobVerdict::Still, &[0, 1], &["in a cycle", "MPI_Send to rank 1 (tag 5)", "MPI_Recv from rank 0 (tag 6)"]);
 }
 
 #[test]
