@@ -211,12 +211,13 @@ impl Plan {
         archive.finish(&definitions, &events)?;
         let unknown: u64 = written.iter().map(|process| process.unplaced.on_unknown_communicators).sum();
         if unknown > 0 {
-            warnings
-                .push(format!("{unknown} calls on communicators with unknown members have no communication events"));
+            warnings.push(format!(
+                "{unknown} calls on communicators with unknown members were recorded without communication events"
+            ));
         }
         let unknown: u64 = written.iter().map(|process| process.unplaced.on_unknown_windows).sum();
         if unknown > 0 {
-            warnings.push(format!("{unknown} calls on unknown windows have no communication events"));
+            warnings.push(format!("{unknown} calls on unknown windows were recorded without communication events"));
         }
         let without_fields: u64 = written.iter().map(|process| process.without_fields).sum();
         if without_fields > 0 {
@@ -243,8 +244,8 @@ impl Plan {
             warnings.extend(clock.after_the_end((self.end - self.base).saturating_mul(NANOSECOND)));
             if largest == 0 && self.nodes.len() == 1 && !self.apart() && *clock != ClockSpec::default() {
                 warnings.push(
-                    "all clocks show true time: there is one node, which is the reference (without --clock-per-node, \
-                    each process has a clock of its own)"
+                    "all clocks show true time: the only node is the reference (without --clock-per-node, \
+                    each process has its own clock)"
                         .into(),
                 );
             }

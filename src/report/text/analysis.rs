@@ -85,7 +85,7 @@ fn execution(analysis: &Analysis) -> String {
     row("execution time", &|stage| duration(stage.seconds));
     row("computation, all", &|stage| duration(stage.computation_seconds));
     row("communication, all", &|stage| duration(stage.communication_seconds));
-    row("  of it waiting", &|stage| duration(stage.waiting_seconds));
+    row("  of which waiting", &|stage| duration(stage.waiting_seconds));
     row("idle, all", &|stage| duration(stage.idle_seconds));
     row("speedup", &|stage| format!("{:.2}", stage.speedup));
     row("efficiency", &|stage| share(stage.efficiency));

@@ -171,7 +171,7 @@ impl Watch {
         heard.sign = sign;
         heard.home = home.or(heard.home.take());
         std::mem::take(&mut heard.reported)
-            .then(|| format!("heartbeat from rank {rank} again, after {} s", silent.as_secs()))
+            .then(|| format!("heartbeat from rank {rank} received again after {} s", silent.as_secs()))
     }
 
     /// This rank has waited for `waited` in one wait, and still does. Returns what is to be told.

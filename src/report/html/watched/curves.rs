@@ -19,8 +19,8 @@ struct Curve {
 
 /// What is drawn of the resources: its name in the log, its unit there as a divisor, and what it is called.
 const DRAWN: [(&str, f64, &str); 7] = [
-    ("load1", 1.0, "Load average of a minute"),
-    ("cpu", 1.0, "Processors, per cent busy"),
+    ("load1", 1.0, "Load average of one minute"),
+    ("cpu", 1.0, "Processors, busy time in %"),
     ("memory", MIB, "Memory available, MiB"),
     ("net_in", MIB, "Network in, MiB/s"),
     ("net_out", MIB, "Network out, MiB/s"),
@@ -30,7 +30,7 @@ const DRAWN: [(&str, f64, &str); 7] = [
 
 /// The chapter of the resources.
 pub fn resources(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
-    let Some(grid) = grid else { return nothing("The agents have noted no more than one moment.") };
+    let Some(grid) = grid else { return nothing("The agents have logged only one moment.") };
     let mut html = String::new();
     for (name, unit, title) in DRAWN {
         let curve = |log: &Log| Curve {
@@ -40,7 +40,7 @@ pub fn resources(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
         let curves: Vec<Curve> = page.logs.iter().map(curve).collect();
         html += &drawn(title, curves, grid, true, &short_value);
     }
-    if html.is_empty() { nothing("The kernels of the nodes tell nothing of their resources.") } else { html }
+    if html.is_empty() { nothing("The kernels of the nodes provide no resource readings.") } else { html }
 }
 
 /// The chapter of the clocks; nothing for a single node.
@@ -66,8 +66,8 @@ pub fn clocks(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
         let cells = [last, error, least, most].map(|seconds| escape(&duration(seconds)));
         Some([vec![escape(&name(number))], cells.to_vec()].concat())
     });
-    let head = ["node", "ahead at the end", "wrong by at most", "least", "most"];
-    let caption = format!("What clocks are ahead of that of {}, measured there", log.host);
+    let head = ["node", "ahead at the end", "error bound", "least", "most"];
+    let caption = format!("How far clocks are ahead of that of {}, as measured there", log.host);
     let table = table(&caption, &head, rows);
     let curve = |&number: &u32| Curve {
         name: name(number),
