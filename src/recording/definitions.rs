@@ -162,7 +162,7 @@ impl Plan {
         let processes = self.processes.values().filter(unseen).count();
         if processes > 0 {
             list.push(format!(
-                "the OpenMP runtime of {processes} processes has no tool interface (OMPT; LLVM's has one, GCC's has not): their threads and \
+                "the OpenMP runtime of {processes} processes offers no tool interface (OMPT: LLVM's has one, for one tool; GCC's has none): their threads and \
                 regions are not recorded"
             ));
         }

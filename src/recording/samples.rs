@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(read(file(&[0, 10]).path(), 2).unwrap(), None);
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("0.samples"), "nonsense").unwrap();
-        assert!(read(directory.path(), 0).unwrap_err().message.contains("no samples"));
+        assert!(read(directory.path(), 0).unwrap_err().message.contains("not a file of node samples"));
     }
 
     #[test]

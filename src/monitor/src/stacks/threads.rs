@@ -227,7 +227,7 @@ pub mod tests {
     fn what_is_forbidden_is_said_in_one_line() {
         let said = |error, tracer, scope| why_refused(&Error::from_raw_os_error(error), tracer, scope);
         assert!(said(libc::EPERM, 0, 1).ends_with("kernel.yama.ptrace_scope is 1, not 0"));
-        assert!(said(libc::EPERM, 7, 1).starts_with("process 7 traces it"));
+        assert!(said(libc::EPERM, 7, 1).starts_with("process 7 (a debugger) is already attached"));
         assert!(said(libc::EACCES, 0, 0).contains("another user"));
         assert_eq!(said(libc::ESRCH, 0, 3), "it is gone");
         assert!(said(libc::EIO, 0, 0).starts_with("the kernel refuses: "));

@@ -252,7 +252,7 @@ fn odd_logs_do_no_harm() {
     assert!(unbalanced(&job.page()).is_empty());
     job.logs.clear();
     let page = job.page();
-    assert!(page.contains("have noted no more than one moment") && !page.contains("id=\"clocks\""));
+    assert!(page.contains("have logged only one moment") && !page.contains("id=\"clocks\""));
     let empty = HistoryFixture { found: diagnose(None, &Snapshot::default()), seen: Collected::default(), ..job };
     assert!(empty.page().contains("No agent is known."));
 }
