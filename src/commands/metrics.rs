@@ -24,7 +24,7 @@ const REQUEST: usize = 8 << 10;
 const ANSWERS: usize = 8;
 
 /// What was last seen, and when.
-type Latest = Mutex<Option<(Instant, Arc<String>)>>;
+type LatestSnapshot = Mutex<Option<(Instant, Arc<String>)>>;
 
 /// Serves the metrics of a job there, until its agents are gone.
 ///
@@ -34,7 +34,7 @@ pub(super) fn serve(job: &Job, address: SocketAddr, ready: impl FnOnce(SocketAdd
     let failed = |error: std::io::Error| Error::new(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);
-    let (latest, job) = (Arc::new(Latest::default()), Arc::new(job.clone()));
+    let (latest, job) = (Arc::new(LatestSnapshot::default()), Arc::new(job.clone()));
     let of_job = Arc::clone(&job);
     let accepting = move || {
         let answering = Arc::new(AtomicUsize::new(0));
@@ -73,7 +73,7 @@ fn is_there(job: &Job) -> bool {
         && (agents.is_empty() || agents.iter().any(|agent| agent.ended.is_none()))
 }
 
-fn current(job: &Job, latest: &Latest) -> Arc<String> {
+fn current(job: &Job, latest: &LatestSnapshot) -> Arc<String> {
     let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
     match &*latest {
         Some((time, text)) if time.elapsed() < FRESH => Arc::clone(text),

@@ -79,7 +79,7 @@ pub fn waits(
         search.wait(lock.timeline, lock.operation, lock.until, WaitKind::LockContention, lock.cause);
     }
     let mut all = search.finish();
-    let found = details::Input { program, operations, stage, entered: &entered, waits: &mut all };
+    let found = details::DetailInput { program, operations, stage, entered: &entered, waits: &mut all };
     found.add(transport)?;
     Ok(all)
 }

@@ -86,11 +86,11 @@ impl Profile {
 }
 
 /// What only one candidate is kept of: operation (`None` for messages), sending timeline (of messages), receiving timeline.
-type Key = (Option<u8>, Option<TimelineNumber>, TimelineNumber);
+type CandidateKey = (Option<u8>, Option<TimelineNumber>, TimelineNumber);
 
 /// The worst violation of each key, its first if several are equally bad.
 #[derive(Debug, Default)]
-struct Worsts(BTreeMap<Key, EarlyReceive>);
+struct Worsts(BTreeMap<CandidateKey, EarlyReceive>);
 
 /// A logical receive that comes too early.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,7 @@ struct EarlyReceive {
 }
 
 impl Worsts {
-    fn keep(&mut self, key: Key, early: EarlyReceive) {
+    fn keep(&mut self, key: CandidateKey, early: EarlyReceive) {
         let order = |early: &EarlyReceive| (Reverse(early.excess), early.event);
         let kept = self.0.entry(key).or_insert(early);
         if order(&early) < order(kept) {

@@ -36,12 +36,12 @@ struct StalledEvent {
     timeline: TimelineNumber,
     location: LocationId,
     event: EventNumber,
-    cause: Cause,
+    cause: StallCause,
 }
 
 /// What it waits for.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-enum Cause {
+enum StallCause {
     /// The send of a message.
     Message { source: TimelineNumber, channel: ChannelId },
     /// The begins of other members.
@@ -61,23 +61,25 @@ pub struct ChannelId {
 
 /// The process that each instance waits for: of those that have not begun, the one with the lowest rank in the communicator. Whoever waits
 /// at the end of a prefix operation waits for that one, too.
-type Missing = BTreeMap<StalledInstance, TimelineNumber>;
+type MissingMembers = BTreeMap<StalledInstance, TimelineNumber>;
 
 impl StalledEvent {
-    fn waits_for(&self, missing: &Missing) -> Option<TimelineNumber> {
+    fn waits_for(&self, missing: &MissingMembers) -> Option<TimelineNumber> {
         match self.cause {
-            Cause::Message { source, .. } => Some(source),
-            Cause::Collective { instance, .. } => missing.get(&instance).copied(),
+            StallCause::Message { source, .. } => Some(source),
+            StallCause::Collective { instance, .. } => missing.get(&instance).copied(),
         }
     }
 
     /// What it does and waits for. `waiting` are all of its kind, in the order of timelines.
-    fn describe(&self, program: &Program, waiting: &[StalledEvent], missing: &Missing) -> String {
+    fn describe(&self, program: &Program, waiting: &[StalledEvent], missing: &MissingMembers) -> String {
         let name = |timeline| name(program, waiting, timeline);
         let what = match (self.cause, self.waits_for(missing)) {
-            (Cause::Message { source, .. }, _) => format!("receives a message from {}", name(source)),
-            (Cause::Collective { op, .. }, Some(other)) => format!("ends {op}, which {} has not begun", name(other)),
-            (Cause::Collective { op, .. }, None) => format!("ends {op}"),
+            (StallCause::Message { source, .. }, _) => format!("receives a message from {}", name(source)),
+            (StallCause::Collective { op, .. }, Some(other)) => {
+                format!("ends {op}, which {} has not begun", name(other))
+            }
+            (StallCause::Collective { op, .. }, None) => format!("ends {op}"),
         };
         let who = name(self.timeline);
         if program.process_of(self.timeline) == self.timeline {
@@ -145,8 +147,8 @@ pub fn doubtful(transport: &mut dyn Transport, program: &Program, stopped: &Stop
     for cycle in cycles(&waiting, &missing) {
         let channels = || {
             cycle.iter().filter_map(|w| match w.cause {
-                Cause::Message { channel, .. } => Some(channel),
-                Cause::Collective { .. } => None,
+                StallCause::Message { channel, .. } => Some(channel),
+                StallCause::Collective { .. } => None,
             })
         };
         let least = channels().map(|channel| channel.trust.doubt()).max();
@@ -162,7 +164,7 @@ fn everywhere(
     transport: &mut dyn Transport,
     program: &Program,
     stopped: &Stopped,
-) -> Result<(Vec<StalledEvent>, Missing)> {
+) -> Result<(Vec<StalledEvent>, MissingMembers)> {
     let here = waiting_here(transport.rank(), program, stopped);
     let mut waiting: Vec<StalledEvent> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
     waiting.sort_by_key(|w| w.timeline);
@@ -192,13 +194,13 @@ fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec
                 let channel = &program.messages.incoming[link];
                 let sending = (channel.host, channel.remote);
                 let ends = ChannelId { trust: channel.trust, sending, receiving: (here, link as u32) };
-                Cause::Message { source: channel.source, channel: ends }
+                StallCause::Message { source: channel.source, channel: ends }
             }
             _ => {
                 let (_, comm, member) = program.collectives.linked(link);
                 let instance = member.ended_at(at);
                 let group = comm.group_of(member.rank) as u32;
-                Cause::Collective { op: comm.instances[instance].op, instance: (comm.comm, instance, group) }
+                StallCause::Collective { op: comm.instances[instance].op, instance: (comm.comm, instance, group) }
             }
         };
         waiting.push(StalledEvent {
@@ -217,12 +219,12 @@ fn missing(
     program: &Program,
     position: &[usize],
     waiting: &[StalledEvent],
-) -> Result<Missing> {
+) -> Result<MissingMembers> {
     let wanted: BTreeSet<StalledInstance> = waiting
         .iter()
         .filter_map(|w| match w.cause {
-            Cause::Message { .. } => None,
-            Cause::Collective { instance, .. } => Some(instance),
+            StallCause::Message { .. } => None,
+            StallCause::Collective { instance, .. } => Some(instance),
         })
         .collect();
     let mut here: Vec<(StalledInstance, CommRank, TimelineNumber)> = Vec::new();
@@ -246,7 +248,7 @@ fn missing(
 
 /// The cycles of processes that wait for one another, each from its lowest one on, in the order of these. `waiting` is in the order of
 /// processes; everybody waits for somebody who waits, so that there is one.
-fn cycles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a StalledEvent>> {
+fn cycles<'a>(waiting: &'a [StalledEvent], missing: &MissingMembers) -> Vec<Vec<&'a StalledEvent>> {
     let mut cycles: Vec<Vec<&StalledEvent>> = Vec::new();
     let mut seen = vec![false; waiting.len()];
     for start in 0..waiting.len() {
@@ -274,7 +276,7 @@ mod tests {
 
     fn message(timeline: u32, location: u64, source: u32) -> StalledEvent {
         let channel = ChannelId { trust: Trust::Sound, sending: (AnalysisRank(0), 0), receiving: (AnalysisRank(0), 0) };
-        let cause = Cause::Message { source: TimelineNumber(source), channel };
+        let cause = StallCause::Message { source: TimelineNumber(source), channel };
         StalledEvent {
             timeline: TimelineNumber(timeline),
             location: LocationId(location),
@@ -290,7 +292,7 @@ mod tests {
         let own = OwnTimelines { first: TimelineNumber(2), here: 2, others: 2, of };
         let program = Program { own, ..Program::default() };
         let waiting = [message(0, 10, 2), message(1, 11, 3), message(2, 20, 0)];
-        let said = waiting.each_ref().map(|event| event.describe(&program, &waiting, &Missing::new()));
+        let said = waiting.each_ref().map(|event| event.describe(&program, &waiting, &MissingMembers::new()));
         assert_eq!(said[0], "process 0 receives a message from location 20 of process 0 (location 10, event 7)");
         assert_eq!(said[1], "process 1 receives a message from a location of process 1 (location 11, event 7)");
         assert_eq!(said[2], "location 20 of process 0 receives a message from process 0 (event 7)");
@@ -299,7 +301,7 @@ mod tests {
     #[test]
     fn without_them_all_are_processes() {
         let waiting = [message(0, 10, 1), message(1, 11, 0)];
-        let said = waiting[0].describe(&Program::default(), &waiting, &Missing::new());
+        let said = waiting[0].describe(&Program::default(), &waiting, &MissingMembers::new());
         assert_eq!(said, "process 0 receives a message from process 1 (location 10, event 7)");
     }
 }
