@@ -4,7 +4,7 @@ use super::clocks::{NANOSECOND, START};
 use super::communicators::Catalogue;
 use super::definitions::{RESOLUTION, location};
 use super::events::{EventContext, events};
-use super::extra::Output;
+use super::extra::EventOrExtra;
 use super::merge::Merge;
 use super::offsets::globally;
 use super::own::OwnNames;
@@ -154,7 +154,7 @@ impl Plan {
             let list: Vec<&RawFile> = files.iter().collect();
             let mut merge = Merge::new(&list, shared.functions);
             let (span, largest) = (&mut written.span, &mut written.largest);
-            let mut sink = |thread: usize, reading: u64, event: Output| {
+            let mut sink = |thread: usize, reading: u64, event: EventOrExtra| {
                 let Some((truth, shown)) = clocks.get_mut(thread).map(|clock| clock.times(reading)) else {
                     return Ok(());
                 };

@@ -7,7 +7,7 @@
 use crate::analysis::gaps::Gaps;
 use crate::analysis::largest::Largest;
 use crate::analysis::replay::operations::Operations;
-use crate::analysis::replay::profiles::{Done, Profile, RegionPlaces, Since};
+use crate::analysis::replay::profiles::{Done, ProcessProfile, RegionPlaces, Since};
 use crate::analysis::replay::timeline_waits::{OperationWait, TimelineWaits, kind_of};
 use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
 use clc_engine::matching::collectives::InstanceIndex;
@@ -631,7 +631,7 @@ struct CostSums<'a> {
     sums: &'a mut DelaySums,
     by_process: &'a mut [StageTicks],
     /// What the delayer did.
-    delayer: Profile,
+    delayer: ProcessProfile,
 }
 
 impl CostSums<'_> {
@@ -640,7 +640,7 @@ impl CostSums<'_> {
     }
 
     /// A wait for a hosted process; `waiter` is what the waiter did since both were synchronised.
-    fn add(&mut self, wait: &DelayerSide, waiter: &Profile) {
+    fn add(&mut self, wait: &DelayerSide, waiter: &ProcessProfile) {
         let (search, stage) = (self.search, self.stage);
         let process = LocalTimeline(wait.delayer - search.program.first.0);
         let Some(until) = search.resolve(process, wait.until) else { return self.not_examined(wait.ticks) };

@@ -52,7 +52,7 @@ impl DetailInput<'_> {
         })?;
         for (timeline, mut received) in received.into_iter().enumerate() {
             received.sort_unstable_by_key(|message| message.event);
-            let own = OwnTimeline { operations: &operations[timeline], stage, waits: &waits[timeline].waits };
+            let own = DetailedTimeline { operations: &operations[timeline], stage, waits: &waits[timeline].waits };
             let sync = &program.timelines[timeline];
             let mut locations: Vec<u32> =
                 received.iter().map(|message| sync.location(message.event as usize)).collect();
@@ -72,7 +72,7 @@ impl DetailInput<'_> {
 }
 
 /// One timeline.
-struct OwnTimeline<'a> {
+struct DetailedTimeline<'a> {
     operations: &'a Operations,
     stage: usize,
     waits: &'a [OperationWait],
@@ -83,7 +83,7 @@ fn wait_of(waits: &[OperationWait], operation: u32) -> Option<&OperationWait> {
     waits.binary_search_by_key(&operation, |wait| wait.operation).ok().and_then(|at| waits.get(at))
 }
 
-impl OwnTimeline<'_> {
+impl DetailedTimeline<'_> {
     /// The late senders among `messages` of one location, in the order in which they were received, that were sent after one received later by
     /// another operation.
     fn wrong_orders(&self, messages: &[Received], into: &mut Vec<Detail>) {

@@ -130,7 +130,7 @@ type IssuedWork = BTreeMap<(u32, u32), Vec<(EventNumber, Option<usize>)>>;
 
 /// A call that waits.
 #[derive(Debug, Clone, Copy)]
-struct WaitingCall {
+struct StreamWait {
     region: RegionId,
     location: u32,
     entered: EventNumber,
@@ -169,7 +169,7 @@ pub struct ProcessAccelerators<'a> {
     copies: HashMap<(WindowId, u64), VecDeque<usize>>,
     issues: Vec<Issue>,
     works: Vec<StreamWork>,
-    waits: Vec<WaitingCall>,
+    waits: Vec<StreamWait>,
 }
 
 impl<'a> ProcessAccelerators<'a> {
@@ -285,7 +285,7 @@ impl<'a> ProcessAccelerators<'a> {
                     if stream.is_some() || !open.waited {
                         let (region, location, entered) = (open.region, at.location, open.entered);
                         let on = stream.filter(|_| !device);
-                        self.waits.push(WaitingCall { region, location, entered, left: step(), on, device });
+                        self.waits.push(StreamWait { region, location, entered, left: step(), on, device });
                     }
                 }
             }

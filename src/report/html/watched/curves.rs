@@ -12,7 +12,7 @@ const LINES: usize = 8;
 const MIB: f64 = (1_u64 << 20) as f64;
 
 /// One line: its name, and a value for each column.
-struct NodeCurve {
+struct PlottedCurve {
     name: String,
     values: Vec<Option<f64>>,
 }
@@ -33,11 +33,11 @@ pub fn resources(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let Some(grid) = grid else { return nothing("The agents have logged only one moment.") };
     let mut html = String::new();
     for (name, unit, title) in DRAWN {
-        let curve = |log: &Log| NodeCurve {
+        let curve = |log: &Log| PlottedCurve {
             name: log.host.clone(),
             values: grid.values(log, |moment| moment.resources.get(name).map(|value| value / unit)),
         };
-        let curves: Vec<NodeCurve> = page.logs.iter().map(curve).collect();
+        let curves: Vec<PlottedCurve> = page.logs.iter().map(curve).collect();
         html += &drawn(title, curves, grid, true, &short_value);
     }
     if html.is_empty() { nothing("The kernels of the nodes provide no resource readings.") } else { html }
@@ -69,7 +69,7 @@ pub fn clocks(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let head = ["node", "ahead at the end", "error bound", "least", "most"];
     let caption = format!("How far clocks are ahead of that of {}, as measured there", log.host);
     let table = table(&caption, &head, rows);
-    let curve = |&number: &u32| NodeCurve {
+    let curve = |&number: &u32| PlottedCurve {
         name: name(number),
         values: grid
             .values(log, |moment| moment.clocks.iter().find(|clock| clock.0 == number).map(|&(_, ahead, _)| ahead)),
@@ -84,12 +84,13 @@ fn short_value(value: f64) -> String {
 /// A picture of curves; nothing if there is nothing in them. `from_zero`: the axis begins there.
 fn drawn(
     title: &str,
-    curves: Vec<NodeCurve>,
+    curves: Vec<PlottedCurve>,
     grid: &TimeColumns,
     from_zero: bool,
     label: &dyn Fn(f64) -> String,
 ) -> String {
-    let curves: Vec<NodeCurve> = curves.into_iter().filter(|curve| curve.values.iter().any(Option::is_some)).collect();
+    let curves: Vec<PlottedCurve> =
+        curves.into_iter().filter(|curve| curve.values.iter().any(Option::is_some)).collect();
     let curves = if curves.len() > LINES { summary(&curves, grid) } else { curves };
     let values = || curves.iter().flat_map(|curve| curve.values.iter().flatten().copied());
     let (mut least, mut most) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
@@ -133,9 +134,11 @@ fn drawn(
 }
 
 /// The least, the median and the most of many.
-fn summary(curves: &[NodeCurve], grid: &TimeColumns) -> Vec<NodeCurve> {
-    let mut summary = ["least", "median", "most"]
-        .map(|name| NodeCurve { name: format!("{name} of {} nodes", curves.len()), values: vec![None; grid.columns] });
+fn summary(curves: &[PlottedCurve], grid: &TimeColumns) -> Vec<PlottedCurve> {
+    let mut summary = ["least", "median", "most"].map(|name| PlottedCurve {
+        name: format!("{name} of {} nodes", curves.len()),
+        values: vec![None; grid.columns],
+    });
     for column in 0..grid.columns {
         let mut values: Vec<f64> = curves.iter().filter_map(|curve| curve.values[column]).collect();
         values.sort_by(f64::total_cmp);
