@@ -92,6 +92,6 @@ mod tests {
         }
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("0.clock"), "nonsense").unwrap();
-        assert!(read(directory.path(), 0).unwrap_err().message.contains("no measurements"));
+        assert!(read(directory.path(), 0).unwrap_err().message.contains("not a file of clock measurements"));
     }
 }

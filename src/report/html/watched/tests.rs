@@ -161,7 +161,7 @@ fn everything_is_on_the_page() {
         "<td>3 of 4</td><td>rank 3</td>",
         "n1 dead for 5.0 s",
         "phase = solve",
-        "What clocks are ahead of that of n0, measured there",
+        "How far clocks are ahead of that of n0, as measured there",
         "200 moments of 2 agents",
     ];
     for part in parts {

@@ -302,7 +302,7 @@ mod tests {
             ("x:offset=1us", "not a set of nodes"),
             ("drift=20us", "ppm"),
             ("offset=1us/2us", "too many"),
-            ("resolution=0us", "not possible"),
+            ("resolution=0us", "above 0"),
         ] {
             let message = text.parse::<ClockSpec>().map_err(|e| e.to_string());
             assert!(message.as_ref().is_err_and(|m| m.contains(part)), "{text}: {message:?}");
