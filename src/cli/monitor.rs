@@ -6,8 +6,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) const AGENT_ABOUT: &str = "\
-Runs an agent: monitors the processes of a job on this node until all of them have ended, in which MPI calls they are and whether they are alive. `clc-replay record --monitor` starts an agent on each node; \
-this command is for job scripts and prologs that start agents before the first process (srun --ntasks-per-node=1). It also passes something to the agents of a running job: a datum (put), a formula over the resources and data of their nodes (formula), or a file on each node that contains a number (sensor).";
+Runs an agent, which monitors the processes of a job on this node until all of them have ended: in which MPI call each is, and whether it is alive. \
+`clc-replay record --monitor` starts an agent on each node; this command is for job scripts and prologs that start agents before the first process \
+(srun --ntasks-per-node=1). It also changes what the agents of a running job know: a datum (put), a formula over the resources and data of their nodes (formula), \
+or a sensor, a file on each node that contains a number (sensor).";
 
 pub(super) const AGENT_AFTER: &str = "\
 Examples:
