@@ -291,7 +291,7 @@ impl Context<'_> {
     /// What those do that are waited for.
     fn what_they_do(&self, ranks: &[u32]) -> String {
         let Some(state) = ranks.first().and_then(|rank| self.all.states.get(rank)) else {
-            return "nothing is known about them".to_owned();
+            return format!("nothing is known about {}", if ranks.len() == 1 { "it" } else { "them" });
         };
         let it = if ranks.len() == 1 { "it".to_owned() } else { format!("rank {}", ranks[0]) };
         let since = duration(self.now.time - state.moved.max(state.phase_since));
