@@ -3,7 +3,7 @@
 use crate::comm::{ReduceOp, Transport};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::{MirroredLinks, ReplayTimeline};
-use crate::replay::blocking::{self, Groups};
+use crate::replay::canonical::{self, Groups};
 use crate::replay::caps::Caps;
 use crate::replay::common::{CommonCorrection, common_times};
 use crate::replay::finish::finish;
@@ -142,7 +142,7 @@ fn one_sided(
     constants: Constants,
 ) -> Result<Vec<OneSided>> {
     let caps = match groups {
-        Some(groups) => Caps::Given(blocking::backward(transport, program, groups, &forward)?),
+        Some(groups) => Caps::Given(canonical::backward(transport, program, groups, &forward)?),
         None => Caps::exchange(transport, program, &forward.times(program))?,
     };
     // As many as work at the same time.

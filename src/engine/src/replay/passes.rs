@@ -2,7 +2,7 @@
 
 use crate::comm::local::LocalTransport;
 use crate::comm::{ReduceOp, Transport};
-use crate::replay::blocking::{self, Groups};
+use crate::replay::canonical::{self, Groups};
 use crate::replay::common::{CommonCorrection, sum};
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
@@ -87,7 +87,7 @@ impl Mirrored {
             return Ok(());
         }
         self.forward = match &self.groups {
-            Some(groups) => blocking::forward(transport, &self.program, groups, parameters)?,
+            Some(groups) => canonical::forward(transport, &self.program, groups, parameters)?,
             None => dataflow::replay(transport, &self.program, parameters)?,
         };
         self.decay = Some(parameters.decay);
@@ -156,7 +156,7 @@ fn replay(
     progress: &dyn Progress,
 ) -> Result<Passes> {
     let mut outcome =
-        Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
+        Passes { groups: canonical::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
     let violation = match parameters.form {
         CorrectionForm::Common => Violation::of(transport, program)?,
         CorrectionForm::Paper => Violation::default(),
@@ -225,7 +225,7 @@ fn replay(
         progress.step("pass");
         let forward = match (first.take(), &outcome.groups) {
             (Some(forward), _) => forward,
-            (None, Some(groups)) => blocking::forward(transport, program, groups, constants(decay))?,
+            (None, Some(groups)) => canonical::forward(transport, program, groups, constants(decay))?,
             (None, None) if together == Simultaneity::InTurns => {
                 let own = match mirror.take() {
                     Some(own) => own,
