@@ -56,7 +56,7 @@ scripts/seed_target.sh "${CARGO_TARGET_DIR:-target}" target-mpich mpi mpi-sys cl
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-transport --test=mpi_transport
 # MPICH is the one with few communicators. The other tests of many of them take minutes with more of its ranks than cores.
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-program --test=program mpi_runs:: many_communicators::context_ids
-# Of the faults, those on four ranks: signals in every part of a run, circles, calls that fail. The others are the same up to the launcher.
+# Of the faults, those on four ranks: signals in every part of a run, cycles, calls that fail. The others are the same up to the launcher.
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-faults --test=faults ::4
 CLC_REPLAY=target/debug/clc-replay CLC_REPLAY_MPICH=target-mpich/debug/clc-replay scripts/soak --short
 scripts/scaling --check

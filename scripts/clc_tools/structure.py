@@ -1,7 +1,7 @@
-"""Imports between the files of the crates: no circles, and none upwards in the layers of the program.
+"""Imports between the files of the crates: no cycles, and none upwards in the layers of the program.
 
-    scripts/structure          fails if files of a crate import each other in a circle, or a layer of the program one above it
-    scripts/structure --list   prints the circles that are there, with the imports that make them
+    scripts/structure          fails if files of a crate import each other in a cycle, or a layer of the program one above it
+    scripts/structure --list   prints the cycles that are there, with the imports that make them
 
 The layers are those of docs/architecture.md, in the order of its table. What only tests use does not count, nor what a module has of its own
 children by their names alone.
@@ -18,7 +18,7 @@ from .runner import ROOT
 
 SOURCES = ROOT / "src"
 PAGE = ROOT / "docs/architecture.md"
-# Files of a crate that may still import each other in a circle. The list only gets shorter: what is in no circle any more has to go.
+# Files of a crate that may still import each other in a cycle. The list only gets shorter: what is in no cycle any more has to go.
 ALLOWED: dict[str, set[str]] = {}
 
 # Imports by file: what a crate consists of.
@@ -109,7 +109,7 @@ def _named(module: str, text: str, modules: Iterable[str]) -> Iterator[str]:
             yield target
 
 
-def circles(graph: Imports) -> list[set[str]]:
+def cycles(graph: Imports) -> list[set[str]]:
     """Groups of more than one module that can all be reached from each other (Tarjan's algorithm)."""
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}
@@ -162,15 +162,15 @@ def upwards(graph: Imports, order: list[str]) -> list[str]:
 
 
 def judged(found: dict[str, list[set[str]]], allowed: dict[str, set[str]]) -> list[str]:
-    """What is wrong with the circles of the crates, and with the list of those that are allowed."""
+    """What is wrong with the cycles of the crates, and with the list of those that are allowed."""
     complaints = []
     for crate, groups in sorted(found.items()):
         for group in groups:
             if not group <= allowed.get(crate, set()):
-                complaints.append(f"{crate}: a circle of files: {', '.join(sorted(group))}")
+                complaints.append(f"{crate}: a cycle of files: {', '.join(sorted(group))}")
         stale = allowed.get(crate, set()) - set().union(*groups)
         if stale:
-            complaints.append(f"{crate}: in no circle any more, to be taken from the list: {', '.join(sorted(stale))}")
+            complaints.append(f"{crate}: in no cycle any more, to be taken from the list: {', '.join(sorted(stale))}")
     return complaints
 
 
@@ -191,7 +191,7 @@ def main() -> int:
     options.add_argument("--list", action="store_true")
     chosen = options.parse_args()
     graphs = {crate: imports(files) for crate, files in crates().items()}
-    found = {crate: circles(graph) for crate, graph in graphs.items()}
+    found = {crate: cycles(graph) for crate, graph in graphs.items()}
     if chosen.list:
         for crate, groups in found.items():
             for group in groups:
@@ -203,5 +203,5 @@ def main() -> int:
         complain(complaint)
     if not complaints:
         left = sum(map(len, found.values()))
-        print(f"structure: {sum(map(len, graphs.values()))} files, no import upwards, {left} known circles left")
+        print(f"structure: {sum(map(len, graphs.values()))} files, no import upwards, {left} known cycles left")
     return 1 if complaints else 0

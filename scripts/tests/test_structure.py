@@ -47,25 +47,25 @@ class Imports(unittest.TestCase):
         self.assertEqual(graph, {"a": {"c"}, "b": set(), "c": set()})
 
 
-class Circles(unittest.TestCase):
-    def test_a_circle_is_found_whatever_hangs_on_it(self) -> None:
+class Cycles(unittest.TestCase):
+    def test_a_cycle_is_found_whatever_hangs_on_it(self) -> None:
         graph = imports(a="use crate::b;", b="use crate::{c, d};", c="use crate::a;", d="", e="use crate::a;")
-        self.assertEqual(structure.circles(graph), [{"a", "b", "c"}])
+        self.assertEqual(structure.cycles(graph), [{"a", "b", "c"}])
 
     def test_without_one_there_is_none(self) -> None:
-        self.assertEqual(structure.circles(imports(a="use crate::{b, c};", b="use crate::c;", c="")), [])
+        self.assertEqual(structure.cycles(imports(a="use crate::{b, c};", b="use crate::c;", c="")), [])
 
     def test_a_new_one_and_one_that_grows_are_named(self) -> None:
         allowed = {"x": {"a", "b"}}
         self.assertEqual(structure.judged({"x": [{"a", "b"}], "y": []}, allowed), [])
-        self.assertEqual(structure.judged({"x": [{"a", "b"}, {"c", "d"}]}, allowed), ["x: a circle of files: c, d"])
-        self.assertEqual(structure.judged({"x": [{"a", "b", "c"}]}, allowed), ["x: a circle of files: a, b, c"])
+        self.assertEqual(structure.judged({"x": [{"a", "b"}, {"c", "d"}]}, allowed), ["x: a cycle of files: c, d"])
+        self.assertEqual(structure.judged({"x": [{"a", "b", "c"}]}, allowed), ["x: a cycle of files: a, b, c"])
         both = {"x": [{"a", "b"}], "y": [{"a", "b"}]}
-        self.assertEqual(structure.judged(both, allowed), ["y: a circle of files: a, b"])
+        self.assertEqual(structure.judged(both, allowed), ["y: a cycle of files: a, b"])
 
     def test_the_list_gets_shorter(self) -> None:
         said = structure.judged({"x": [{"a", "b"}]}, {"x": {"a", "b", "c"}})
-        self.assertEqual(said, ["x: in no circle any more, to be taken from the list: c"])
+        self.assertEqual(said, ["x: in no cycle any more, to be taken from the list: c"])
         self.assertEqual(len(structure.judged({"x": []}, {"x": {"a", "b"}})), 1)
 
 

@@ -274,7 +274,7 @@ impl Comparison<'_> {
         let path = truth::path(self.truth, id);
         let mut truth = TruthReader::open(&path)?;
         check_truth(&truth, id, self.opened.definitions.clock.resolution).map_err(|e| e.in_file(&path))?;
-        let written = self.corrected.map(|corrected| WrittenEvents::read(corrected, id)).transpose()?;
+        let written = self.corrected.map(|corrected| CorrectedEvents::read(corrected, id)).transpose()?;
         let mut kinds = EventKinds::default();
         let mut clock = self.loaded.clock(timeline, number).cursor();
         let mut cursors = self.corrections.map(|list| (list[timeline].0.cursor(), list[timeline].1.cursor()));
@@ -369,13 +369,13 @@ impl EventKinds {
 }
 
 /// A location of the corrected trace: the times of its events as readers see them, and what events they are.
-struct WrittenEvents {
+struct CorrectedEvents {
     times: Vec<i64>,
     kinds: EventKinds,
 }
 
-impl WrittenEvents {
-    fn read(corrected: &TraceHandle, id: LocationId) -> Result<WrittenEvents> {
+impl CorrectedEvents {
+    fn read(corrected: &TraceHandle, id: LocationId) -> Result<CorrectedEvents> {
         let archive = &corrected.archive;
         if !corrected.definitions.locations.iter().any(|location| location.id == id) {
             return Err(Error::new("this location is missing from the corrected trace").at_location(id));
@@ -384,7 +384,7 @@ impl WrittenEvents {
         let clock = Method::Linear
             .clock(&local.clock_offsets)
             .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
-        let mut written = WrittenEvents { times: Vec::new(), kinds: EventKinds::default() };
+        let mut written = CorrectedEvents { times: Vec::new(), kinds: EventKinds::default() };
         let mut cursor = clock.cursor();
         archive.scan_with(id, &local, |_, raw, event| {
             written.times.push(cursor.map(Ticks(raw as i64)).0);

@@ -184,6 +184,6 @@ fn truth_directory(given: &Path) -> Result<PathBuf> {
         .ok_or_else(|| {
             Error::new("the directory `truth` with the true times is missing")
                 .in_file(given)
-                .hint("give the directory of a trace written by `clc-replay simulate`, `perturb` or `record --clock`")
+                .hint("pass the directory of a trace written by `clc-replay simulate`, `perturb` or `record --clock`")
         })
 }

@@ -59,10 +59,10 @@ fn find(stages: &StagedTrace<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLo
 }
 
 /// Locks by window, each with the rank that it came from, and whether its acquisition is recorded.
-type Windows = BTreeMap<u32, Vec<(Lock, AnalysisRank, bool)>>;
+type LocksByWindow = BTreeMap<u32, Vec<(Lock, AnalysisRank, bool)>>;
 
 /// The locks of every window whose home is here, under the times of one stage, each with the rank that it came from. Collective over the analysis ranks.
-fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Windows> {
+fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<LocksByWindow> {
     // Windows, their locks, and whether the acquisition is recorded.
     let mut outgoing: BTreeMap<AnalysisRank, Vec<(u32, Lock, bool)>> = BTreeMap::new();
     for (number, lock) in (0..).zip(locks) {
@@ -80,7 +80,7 @@ fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Res
         let home = AnalysisRank::at(lock.window.0 as usize % transport.size());
         outgoing.entry(home).or_default().push((lock.window.0, own, lock.recorded));
     }
-    let mut windows = Windows::new();
+    let mut windows = LocksByWindow::new();
     for (rank, locks) in exchange_values(transport, outgoing)? {
         for (window, lock, recorded) in locks {
             windows.entry(window).or_default().push((lock, rank, recorded));
@@ -153,7 +153,7 @@ pub fn overlaps(
     Ok((before.compared > 0).then_some(LockStages { before, after }))
 }
 
-fn of_stage(opened: &TraceHandle, windows: Windows, origin: i64) -> Locks {
+fn of_stage(opened: &TraceHandle, windows: LocksByWindow, origin: i64) -> Locks {
     let resolution = opened.definitions.clock.resolution as f64;
     let mut result = Locks::default();
     for (window, list) in windows {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Messages, bytes.
-type Sum = [u64; 2];
+type TrafficSum = [u64; 2];
 
 /// Sums over matched messages.
 #[derive(Debug, Clone)]
@@ -25,15 +25,15 @@ pub struct TrafficSums {
 /// The sums themselves.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TrafficCounts {
-    total: Sum,
-    pairs: BTreeMap<(u32, u32), Sum>,
+    total: TrafficSum,
+    pairs: BTreeMap<(u32, u32), TrafficSum>,
     /// By window.
-    windows: Vec<Sum>,
+    windows: Vec<TrafficSum>,
     /// By window, sender and receiver.
-    over_time: BTreeMap<(u32, u32, u32), Sum>,
+    over_time: BTreeMap<(u32, u32, u32), TrafficSum>,
 }
 
-fn add(sum: &mut Sum, more: Sum) {
+fn add(sum: &mut TrafficSum, more: TrafficSum) {
     sum[0] = sum[0].saturating_add(more[0]);
     sum[1] = sum[1].saturating_add(more[1]);
 }
@@ -99,7 +99,7 @@ impl TrafficCounts {
             over_time.messages.push(messages);
             over_time.bytes.push(bytes);
         }
-        let pair = |((sender, receiver), [messages, bytes]): ((u32, u32), Sum)| PairTraffic {
+        let pair = |((sender, receiver), [messages, bytes]): ((u32, u32), TrafficSum)| PairTraffic {
             sender,
             receiver,
             messages,

@@ -6,46 +6,53 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) const AGENT_ABOUT: &str = "\
-Watches the processes of a job on this node until they are gone: what they do in MPI, whether they live. `clc-replay record --monitor` starts one on each node by itself; \
-this command is for a job script or a prolog that wants them before the first process (srun --ntasks-per-node=1), and for telling something to the agents of a job: a datum (put), a formula over what their nodes have and do (formula), a file with a number in it that is on each node (sensor).";
+Runs an agent, which monitors the processes of a job on this node until all of them have ended: in which MPI call each is, and whether it is alive. \
+`clc-replay record --monitor` starts an agent on each node; this command is for job scripts and prologs that start agents before the first process \
+(srun --ntasks-per-node=1). It also changes what the agents of a running job know: a datum (put), a formula over the resources and data of their nodes (formula), \
+or a sensor, a file on each node that contains a number (sensor).";
 
 pub(super) const AGENT_AFTER: &str = "\
 Examples:
   srun --ntasks-per-node=1 clc-replay agent run1.monitor &
       One agent on each node of an allocation, for the job that `clc-replay record -o run1 --monitor` starts there.
   clc-replay agent run1 put phase solve
-      A datum of yours, which `clc-replay watch run1` shows.
+      Set a datum, which `clc-replay watch run1` shows.
   clc-replay agent run1 formula imbalance 'load1_max / load1_mean'
-      All agents compute it from now on; without a text, no longer. Names are quantity and aggregate (docs/monitor.md), data_KEY_max, nodes.
+      From now on all agents compute it; without an expression, it is removed. Names: a quantity with an aggregate (docs/monitor.md), data_KEY_max, nodes.
   clc-replay agent run1 sensor power /sys/class/hwmon/hwmon0/power1_input
-      Each agent reads the file once a second; its number becomes a datum of the node.";
+      Each agent reads the file once a second; the number in it becomes a datum of the node.";
 
 pub(super) const JOBS_ABOUT: &str = "\
-Lists the jobs of this user that are being watched: those started by `clc-replay record --monitor` whose agents run.";
+Lists your jobs that are being monitored: those started by `clc-replay record --monitor` whose agents are running.";
 
 pub(super) const WATCH_ABOUT: &str = "\
-Shows a running job that was started by `clc-replay record --monitor`: what every rank does, for how long, and for whom it waits. A process that hangs, is stopped or dead need not \
-answer: its last call is in memory that it shares with the agent of its node.";
+Shows a running job that was started by `clc-replay record --monitor`: what every rank does, for how long, and for which rank it waits. Processes that hang, are stopped or are dead need not \
+respond: the last call of a process is in memory that it shares with the agent of its node.";
 
 pub(super) const WATCH_AFTER: &str = "\
 Examples:
   clc-replay record --monitor -o run1 -- mpirun -n 4 ./app
-      Start a job that is watched.
+      Start a job with monitoring.
   clc-replay watch run1 --why
-      It hangs: who is missing in what, in one sentence; then a line for each rank.
+      If it hangs: which rank is missing where, in one sentence; then a line for each rank.
   clc-replay watch run1 --why --stacks
-      Also in which functions those are that the sentence names.
+      Also the call stacks of the ranks to blame.
   clc-replay watch run1
-      Live, until q is pressed. With its output in a pipe or a file: the same table as --why, once.
+      Live view; q quits. If the output is a pipe or a file: the table of --why, once.
   clc-replay watch run1 --why --json - | jq .sentence
-      For programs.
+      For scripts.
   clc-replay watch run1 --html run1.html
-      A page for a browser: also what was seen since the job began.
+      A page for a browser, including what was logged since the job began.
   clc-replay watch run1 --metrics 9464
-      For Prometheus: http://127.0.0.1:9464/metrics.
+      Metrics for Prometheus: http://127.0.0.1:9464/metrics.
 
-Exit status: 0 the job moves or has finished, 1 nothing has moved for a second or longer, 3 a process has ended without MPI_Finalize, a node is silent, or nothing is known, 2 an error. \
-docs/monitor.md says more.";
+Exit status:
+  0  the job makes progress or has finished
+  1  no progress for a second or longer
+  2  an error
+  3  a process has ended without MPI_Finalize, a node is silent, or nothing is known
+
+Details: docs/monitor.md";
 
 /// What is asked of the monitor.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,11 +83,11 @@ pub struct AgentOptions {
     #[arg(value_name = "JOB")]
     pub job: PathBuf,
 
-    /// put KEY VALUE, formula NAME FORMULA or sensor NAME FILE: tell the agents of a running job, instead of being one; without its last word, a formula or sensor is taken back
+    /// Instead of running an agent, pass something to the agents of a running job: put KEY VALUE, formula NAME FORMULA or sensor NAME FILE; without its last word, the formula or sensor is removed
     #[arg(value_name = "put|formula|sensor NAME VALUE", num_args = 0..=3, allow_hyphen_values = true)]
     pub words: Vec<String>,
 
-    /// Go on as a process of its own, and return at once
+    /// Run in the background, and return at once
     #[arg(long)]
     pub detach: bool,
 
@@ -92,15 +99,15 @@ pub struct AgentOptions {
 /// Options of `clc-replay jobs`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct JobsOptions {
-    /// Also those that have ended and left what they knew
+    /// Also list jobs that have ended and whose directories still exist
     #[arg(long)]
     pub all: bool,
 
-    /// Write the list as JSON into a file, or to standard output (-)
+    /// Write the list as JSON to FILE ("-": standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Overwrite the file in the place of --json, whatever it is, unless it belongs to a trace; one that clc-replay wrote is overwritten anyway
+    /// Overwrite an existing --json file of any kind, unless it belongs to a trace; an earlier list is overwritten in any case
     #[arg(long, requires = "json")]
     pub force: bool,
 
@@ -117,35 +124,35 @@ pub struct WatchOptions {
     #[arg(value_name = "JOB")]
     pub job: PathBuf,
 
-    /// Say once who is missing where, in one sentence, and what each rank does
+    /// Print once, in one sentence, which rank is missing where, and what each rank does
     #[arg(long)]
     pub why: bool,
 
-    /// With --why: the call stacks of these ranks too, of each of their threads
+    /// With --why: also print the call stacks of all threads of these ranks
     ///
-    /// The agents of their nodes look at the processes, which need not do anything for it.
+    /// The agents of their nodes unwind the stacks; the processes need not cooperate.
     #[arg(long, value_name = "RANK[,RANK..]", value_delimiter = ',', requires = "why", conflicts_with = "stacks")]
     pub stack: Vec<u32>,
 
-    /// With --why: the call stacks of all ranks that are to blame
+    /// With --why: also print the call stacks of all ranks to blame
     #[arg(long, requires = "why")]
     pub stacks: bool,
 
-    /// Serve metrics for Prometheus there (GET /metrics), until the job has ended: PORT, on this node only, or ADDRESS:PORT
+    /// Serve metrics for Prometheus (GET /metrics) until the job has ended, on PORT of this node only, or on ADDRESS:PORT
     #[arg(long, value_name = "[ADDRESS:]PORT", conflicts_with = "why", value_parser = address)]
     pub metrics: Option<SocketAddr>,
 
-    /// With --why: write it as JSON into a file, or to standard output (-)
+    /// With --why: write JSON instead of text to FILE ("-": standard output)
     #[arg(long, value_name = "FILE", requires = "why")]
     pub json: Option<PathBuf>,
 
-    /// Write a page for a browser into a file, or to standard output (-): the same, and what the agents have noted since the job began
+    /// Write a page for a browser to FILE ("-": standard output): the same information, and what the agents have logged since the job began
     ///
-    /// Ranks by state, resources and clocks over time; also of a job that has ended, as long as its directory is there.
+    /// Ranks by state, resources and clocks over time; also for a job that has ended, as long as its directory exists.
     #[arg(long, value_name = "FILE", conflicts_with = "metrics")]
     pub html: Option<PathBuf>,
 
-    /// Overwrite the files in the place of --json and --html, whatever they are, unless they belong to a trace; one that clc-replay wrote is overwritten anyway
+    /// Overwrite existing --json and --html files of any kind, unless they belong to a trace; earlier ones of the same kind are overwritten in any case
     #[arg(long, requires = "written")]
     pub force: bool,
 
@@ -157,7 +164,7 @@ pub struct WatchOptions {
 fn address(text: &str) -> Result<SocketAddr, String> {
     let here = text.parse::<u16>().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
     here.or_else(|_| text.parse())
-        .map_err(|_| "a port, or an address and a port (127.0.0.1:9464, [::1]:9464)".to_owned())
+        .map_err(|_| "expected a port, or an address and a port (127.0.0.1:9464, [::1]:9464)".to_owned())
 }
 
 #[cfg(test)]

@@ -8,21 +8,21 @@ use std::path::PathBuf;
 /// Options of jobs that can be watched: an application that is recorded, a correction.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct MonitoredOptions {
-    /// Have the job watched while it runs: see `clc-replay watch`
+    /// Monitor the job while it runs; `clc-replay watch` shows it
     ///
-    /// An agent on each node knows what each process does in MPI and whether it lives. What belongs to it is in DIR.monitor, beside the output.
+    /// An agent on each node knows in which MPI call each process is and whether it is alive. Its files are in DIR.monitor, next to the output.
     #[arg(long, help_heading = "Monitor")]
     pub monitor: bool,
 
-    /// Write who is missing where when nothing has moved for so long: 60s, or 60s=FILE
+    /// Raise an alarm after this time without progress: 60s, or 60s=FILE
     ///
-    /// Also when a process ends without MPI_Finalize. Default: alarm.txt in DIR.monitor; no alarm for an application, 10s for a correction.
+    /// The alarm appends to FILE which rank is missing where; it is also raised when a process ends without MPI_Finalize. Default: alarm.txt in DIR.monitor; no alarm for an application, 10s for a correction.
     #[arg(long, value_name = "TIME[=FILE]", requires = "monitor", value_parser = alarm, help_heading = "Monitor")]
     pub alarm: Option<Alarm>,
 
-    /// Where agents listen: the name or address of a network interface, or a network (10.1.0.0/16)
+    /// Network interface on which the agents listen: its name or address, or a network (10.1.0.0/16)
     ///
-    /// Default: the loopback interface if the job has one node, else the first other one.
+    /// Default: the loopback interface if the job has one node, otherwise the first other interface.
     #[arg(long, value_name = "INTERFACE", requires = "monitor", help_heading = "Monitor")]
     pub interface: Option<String>,
 }
@@ -34,10 +34,10 @@ fn alarm(text: &str) -> Result<Alarm, String> {
     let (time, file) = text.split_once('=').unwrap_or((text, "alarm.txt"));
     let seconds = Duration::parse(time)?.picoseconds() as f64 / PICOSECONDS;
     if seconds < 1.0 {
-        return Err("at least 1s".to_owned());
+        return Err("must be at least 1s".to_owned());
     }
     if file.is_empty() {
-        return Err("no file after =".to_owned());
+        return Err("no file name after =".to_owned());
     }
     // Of a file that is named it is known where it is meant to be; the other one goes to the job.
     let named = text.contains('=').then(|| std::path::absolute(file));

@@ -379,7 +379,7 @@ fn default_output(trace: &Path) -> Result<PathBuf> {
         None => directory.canonicalize().map_err(|error| Error::io(directory, "cannot resolve the path", &error))?,
     };
     let Some(name) = directory.file_name() else {
-        return Err(Error::new("the output cannot be placed next to the root directory").hint("give --output DIR"));
+        return Err(Error::new("the output cannot be placed next to the root directory").hint("pass --output DIR"));
     };
     let is_native = native::is_named_so(&directory);
     let mut name = if is_native { directory.file_stem().unwrap_or(name) } else { name }.to_os_string();

@@ -11,49 +11,51 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub(super) const ABOUT: &str = "\
-Runs an MPI application and records what it does: an OTF2 archive with every call of MPI, its messages and collective operations, and \
-measured clock offsets, and what the threads of OpenMP do if its runtime tells it (that of LLVM). The application need not be compiled or linked anew; it has to be linked dynamically to Open MPI, MPICH or a relative of MPICH. \
-Its output and its exit status are its own.";
+Runs an MPI application and records it as an OTF2 archive: every MPI call, messages and collective operations, measured clock offsets, and the activity of OpenMP threads \
+if the OpenMP runtime reports it (LLVM's does). The application need not be recompiled or relinked; it has to be dynamically linked with Open MPI, MPICH or an MPI library \
+derived from MPICH. Its output and exit status are passed through unchanged.";
 
 pub(super) const AFTER: &str = "\
 Examples:
   clc-replay record -o run1 -- mpirun -n 4 ./app
-      Start the launcher of the MPI library with the recorder; write run1.
+      Run the launcher with the recorder, and write run1.
   mpirun -n 64 clc-replay record -o run1 -- ./app
-      The same inside of a job: the launcher starts clc-replay once for each process.
+      The same within a job: the launcher starts clc-replay once for each process.
   clc-replay record -o run1 --clock 'drift=20ppm,sine=20us/0.5s' -- mpirun -n 4 ./app
-      Wrong clocks on purpose, and the true times beside them: what does a correction make of it?
+      Deliberately wrong clocks; the true times are stored with the trace.
   clc-replay run1 && clc-replay evaluate run1-clc --truth run1
-      That.
+      How close a correction gets to the true times.
 
-While the application runs, its events are in run1.raw, and stay there if it is killed together with clc-replay: `clc-replay recover run1` makes \
-an archive of them. docs/recording.md says more.";
+While the application runs, its events are in run1.raw. They remain there if it is killed together with clc-replay; `clc-replay recover run1` \
+then turns them into a trace.
+
+Details: docs/recording.md";
 
 pub(super) const RECOVER_ABOUT: &str = "\
-Makes an archive of a recording that was cut off: of what the processes had recorded when they were killed. Says what is missing.";
+Turns an unfinished recording into a trace: everything that the processes had recorded before they were killed. Reports what is missing.";
 
 pub(super) const RECOVER_AFTER: &str = "\
 Examples:
   clc-replay recover run1
-      Make run1 of run1.raw, which `clc-replay record -o run1` has left.";
+      Create run1 from run1.raw, which `clc-replay record -o run1` left behind.";
 
 /// Options of `clc-replay record`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct RecordOptions {
-    /// Directory to write the trace to; raw files go to DIR.raw meanwhile
+    /// Directory to write the trace to; until it is complete, raw files are in DIR.raw
     ///
-    /// A name that ends in .clct selects the native format, which takes less than half of the space, any other name OTF2.
+    /// A name that ends in .clct selects the native format, which takes less than half the space; any other name selects OTF2.
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
 
-    /// The application: a launcher of MPI processes, or the program if this is started by one
+    /// The application: an MPI launcher with its arguments, or the program itself if a launcher starts clc-replay
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
 
-    /// Make the clocks wrong, in a known way, and keep the true times in DIR/truth
+    /// Add known clock errors, and keep the true times in DIR/truth
     ///
     /// A preset or a specification as for `simulate` (docs/clocks.md): walk, or drift=20ppm,sine=20us/0.5s. The times are changed after
-    /// the run; the application notices nothing. Only where all processes run on one machine, whose counter tells the true times.
+    /// the run, so the application is not affected. Only possible if all processes run on one machine, whose counter shows the true times.
     #[arg(long, value_name = "MODEL", value_parser = specification, help_heading = "Clocks")]
     pub clock: Option<String>,
 
@@ -63,18 +65,18 @@ pub struct RecordOptions {
 
     /// With --clock: one wrong clock for each thread
     ///
-    /// Clock offsets are measured between processes, so those of the threads of a process are the same: only their synchronisation tells that they have other clocks.
+    /// Clock offsets are measured between processes, so all threads of a process get the same ones: only the synchronisation of the threads shows that their clocks differ.
     #[arg(long, requires = "clock", conflicts_with = "clock_per_node", help_heading = "Clocks")]
     pub clock_per_thread: bool,
 
-    /// What is random about wrong clocks follows from it
+    /// Seed of the random numbers of --clock: the same seed gives the same clock errors
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Clocks")]
     pub seed: u64,
 
-    /// When the clocks of the nodes are measured: start-end, ring, or every=TIME
+    /// When the clocks of the nodes are measured: start-end, ring or every=TIME
     ///
-    /// In MPI_Init and MPI_Finalize along a tree of the nodes (start-end), or around a ring, which shows how far the measurements contradict
-    /// each other; every=1s: along the tree, and once a second in between, by a thread of one process of each node.
+    /// start-end: in MPI_Init and MPI_Finalize, along a tree of the nodes. ring: at the same times, around a ring of the nodes, which shows how far
+    /// the measurements contradict each other. every=1s: as start-end, and once a second in between, by a thread of one process of each node.
     #[arg(long, value_name = "WHEN", default_value = "start-end", value_parser = schedule, help_heading = "Clocks")]
     pub offsets: String,
 
@@ -110,7 +112,7 @@ pub struct RecordedOptions {
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 
-    /// Leave the raw files in DIR.raw when the trace is written
+    /// Keep the raw files in DIR.raw after the trace has been written
     #[arg(long, help_heading = "Output")]
     pub keep_raw: bool,
 
@@ -132,11 +134,11 @@ fn specification(text: &str) -> std::result::Result<String, String> {
 fn schedule(text: &str) -> std::result::Result<String, String> {
     let Some(time) = text.strip_prefix("every=") else {
         let known = matches!(text, "start-end" | "ring");
-        return if known { Ok(text.to_owned()) } else { Err("start-end, ring or every=TIME".to_owned()) };
+        return if known { Ok(text.to_owned()) } else { Err("expected start-end, ring or every=TIME".to_owned()) };
     };
     let picoseconds = Duration::parse(time)?.picoseconds();
     if picoseconds < SHORTEST {
-        return Err("at least 10 ms".to_owned());
+        return Err("the period must be at least 10 ms".to_owned());
     }
     // No equals sign: Open MPI would not hand it on to other nodes.
     Ok(format!("{}", picoseconds as f64 / 1e12))

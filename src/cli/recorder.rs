@@ -9,32 +9,32 @@ const PICOSECONDS: u64 = 1000;
 /// What to record, and with how much memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 pub struct RecorderOptions {
-    /// Memory for events of each thread: two buffers that take turns, or a ring
+    /// Memory for the events of each thread: two alternating buffers, or with --ring one ring
     ///
-    /// A number of bytes, or with K, M or G; at least 64K. Default: 4M.
+    /// A number of bytes, with or without K, M or G; at least 64K. Default: 4M.
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Recorder")]
     pub memory: Option<u64>,
 
-    /// Keep the latest events only: as many as fit into --memory
+    /// Keep only the latest events, as many as fit into --memory
     #[arg(long, help_heading = "Recorder")]
     pub ring: bool,
 
-    /// With --ring: when a process gets this signal, its latest events are kept for good: USR1, USR2, HUP, ...
+    /// With --ring: when a process receives this signal (USR1, USR2, HUP, ...), the events in its ring are kept permanently
     #[arg(long, value_name = "NAME", requires = "ring", value_parser = signal, help_heading = "Recorder")]
     pub on_signal: Option<i32>,
 
-    /// Sample how busy each node is, at times that all nodes agree on: every TIME (100ms), if no later than BOUND (default: a tenth of it)
+    /// Sample the utilisation of all nodes at the same times, every TIME (100ms); samples later than BOUND (default: a tenth of TIME) are discarded
     ///
-    /// The shares of the cores' time and of the network links' capacity that were used since the sample before become metrics of the nodes. One thread of each node takes
-    /// them; a sample that comes too late is left out.
+    /// The shares of the cores' time and of the network links' capacity that were used since the previous sample become metrics of the nodes. One thread on each node
+    /// takes the samples.
     #[arg(long, value_name = "TIME[,BOUND]", value_parser = sampling, help_heading = "Recorder")]
     pub sample: Option<String>,
 
-    /// Record from then on: time=5s after MPI_Init, region=NAME of the program's own, or iteration=NAME:N, its N-th beginning
+    /// Start recording at time=5s after MPI_Init, at the first begin of a user-defined region=NAME, or at its N-th begin, iteration=NAME:N
     #[arg(long, value_name = "WHEN", value_parser = moment, help_heading = "Recorder")]
     pub start: Option<String>,
 
-    /// Record until then: time=8s after MPI_Init, the end of region=NAME, or of iteration=NAME:N
+    /// Stop recording at time=8s after MPI_Init, or at the end of region=NAME or iteration=NAME:N
     #[arg(long, value_name = "WHEN", value_parser = moment, help_heading = "Recorder")]
     pub stop: Option<String>,
 }
@@ -55,7 +55,7 @@ impl RecorderOptions {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    let wrong = || "a number of bytes, or with K, M or G".to_owned();
+    let wrong = || "expected a number of bytes, with or without K, M or G".to_owned();
     let (number, factor) = match text.char_indices().last().ok_or_else(wrong)? {
         (place, 'K' | 'k') => (&text[..place], 1 << 10),
         (place, 'M' | 'm') => (&text[..place], 1 << 20),
@@ -64,9 +64,9 @@ fn size(text: &str) -> Result<u64, String> {
     };
     let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(wrong)?;
     match bytes {
-        0..0x1_0000 => Err("at least 64K".to_owned()),
+        0..0x1_0000 => Err("must be at least 64K".to_owned()),
         0x1_0000..=0x1_0000_0000 => Ok(bytes),
-        _ => Err("at most 4G".to_owned()),
+        _ => Err("must be at most 4G".to_owned()),
     }
 }
 
@@ -82,7 +82,7 @@ fn signal(text: &str) -> Result<i32, String> {
     ];
     let name = text.strip_prefix("SIG").unwrap_or(text);
     let found = known.iter().find(|(known, _)| *known == name).map(|&(_, number)| number);
-    found.ok_or_else(|| format!("one of {}", known.map(|(name, _)| name).join(", ")))
+    found.ok_or_else(|| format!("expected one of {}", known.map(|(name, _)| name).join(", ")))
 }
 
 /// Shortest period of samples in nanoseconds: the kernel counts the cores' time in hundredths of a second.
@@ -96,16 +96,16 @@ fn sampling(text: &str) -> Result<String, String> {
         None => (nanoseconds(text)?, nanoseconds(text)? / 10),
     };
     match (period, bound) {
-        (..SHORTEST, _) => Err("at least 20 ms".to_owned()),
-        (_, 0) => Err("a bound above 0".to_owned()),
-        _ if bound > period / 2 => Err("a bound of at most half of the time".to_owned()),
+        (..SHORTEST, _) => Err("the period must be at least 20 ms".to_owned()),
+        (_, 0) => Err("the bound must be above 0".to_owned()),
+        _ if bound > period / 2 => Err("the bound must be at most half of the period".to_owned()),
         _ => Ok(format!("{period}:{bound}")),
     }
 }
 
 /// Checks a moment; returns it as the recorder reads it: without an equals sign, with which Open MPI would not hand it on to other nodes.
 fn moment(text: &str) -> Result<String, String> {
-    let wrong = || "time=5s, region=NAME or iteration=NAME:N".to_owned();
+    let wrong = || "expected time=5s, region=NAME or iteration=NAME:N".to_owned();
     match text.split_once('=').ok_or_else(wrong)? {
         ("time", time) => Ok(format!("time:{}", Duration::parse(time)?.picoseconds() / PICOSECONDS)),
         ("region", name) if !name.is_empty() => Ok(format!("region:{name}")),

@@ -223,7 +223,7 @@ impl SimulateOptions {
     /// A parameter is out of bounds, with what is allowed.
     pub fn scenario(&self) -> Result<Scenario> {
         let ranks = u32::try_from(self.ranks)
-            .map_err(|_| Error::new(format!("{} ranks", self.ranks)).hint("allowed are 1 to 1048576"))?;
+            .map_err(|_| Error::new(format!("{} ranks", self.ranks)).hint("allowed: 1 to 1048576"))?;
         let scenario = Scenario {
             ranks,
             ranks_per_node: self.ranks_per_node,

@@ -66,7 +66,7 @@ impl From<clap::Error> for Stop {
         }
         // clap takes a second word without dash for a misplaced subcommand, and says so in a way that leads nowhere.
         if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
-            let advice = "give a single TRACE; a subcommand has to come first";
+            let advice = "pass a single TRACE; a subcommand has to come first";
             return Stop::usage(&format!("unexpected argument '{word}': {advice}"));
         }
         // clap prints "error: what", perhaps a tip, then the usage and where to find help. What and the tip are kept.

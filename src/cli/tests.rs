@@ -68,7 +68,7 @@ fn a_command_to_record_keeps_its_own_options() {
     assert_eq!(options.command, ["./app", "-o", "x"]);
     assert!(refusal("record -o run").contains("COMMAND"));
     assert!(refusal("record ./app").contains("--output"));
-    assert!(refusal("record -o run --clock bogus ./app").contains("not a clock model"));
+    assert!(refusal("record -o run --clock bogus ./app").contains("unknown clock model"));
     assert!(refusal("record -o run --clock-per-node ./app").contains("--clock"));
     assert!(matches!(parse("recover run"), Ok(Invocation::Recover(options)) if options.output == Path::new("run")));
 }
@@ -112,7 +112,7 @@ fn the_name_of_the_target_tells_its_format() {
 fn usage_errors_are_one_line_and_status_2() {
     assert!(refusal("").contains("TRACE"));
     assert!(refusal("check").contains("TRACE"));
-    assert!(refusal("a b").contains("unexpected argument 'b': give a single TRACE"));
+    assert!(refusal("a b").contains("unexpected argument 'b': pass a single TRACE"));
     assert!(refusal("--quiet check t").contains("a subcommand has to come first"));
     assert!(refusal("a check b").contains("a subcommand has to come first"));
     assert!(refusal("--latency 5 t").contains("write for example 5us"));

@@ -137,13 +137,13 @@ pub fn choose(
     let mut gain = fit.and_then(|fit| fit.gain).map_or(String::new(), evidence);
     if fit.is_some_and(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()) && left.is_hopeless(&fit, &remains)) {
         let early = duration(Ticks(left.mean as i64).seconds(resolution));
-        gain += &format!("; receives are too early by {early} in the mean with the recorded clocks");
+        gain += &format!("; with the recorded clocks, receives are too early by {early} on average");
     }
     let reason = if after < before {
         let are = if after == 1 { "is" } else { "are" };
         format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
     } else {
-        "the estimated clocks agree with the messages better".to_owned()
+        "the estimated clocks agree better with the messages".to_owned()
     };
     let straight =
         if fit.is_some_and(|fit| fit.straight) { "; straight lines predict them as well as curves" } else { "" };
@@ -161,7 +161,7 @@ fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &mut LocalTrace
 /// # Errors
 /// Failures of the transport.
 pub fn undisturbed(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<Option<Selected>> {
-    let reason = "all processes share a clock: recorded offsets differ by no more than measuring one is off by, and without them there are no violations";
+    let reason = "all processes share a clock: recorded offsets differ by no more than the error of a measurement, and without them there are no violations";
     let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, reason: reason.to_owned() };
     Ok(leaves_none_unmeasured(transport, loaded)?.then_some(unmeasured))
 }
@@ -232,7 +232,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     }
     if let Some(measured) = fit.offsets.most {
         if fit.wild > 0.0 {
-            return Some("the estimated clocks would bend back and forth as no clocks do".into());
+            return Some("the estimated clocks would bend back and forth as no clock does".into());
         }
         let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;
         let explained = explained && (credible || fit.straight && fit.is_within_stated());
@@ -247,11 +247,14 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
             );
         }
         if measured > IN_A_RING * worst && !fit.round_trips && !mostly {
-            return Some("messages go one way round, and the estimated clocks contradict the recorded offsets".into());
+            return Some(
+                "messages go around in one direction only, and the estimated clocks contradict the recorded offsets"
+                    .into(),
+            );
         }
     } else if fit.moved_apart > EXCESSIVE * worst + FAR * fit.half_trip {
         return Some(
-            "clocks that nobody has measured would be moved apart by far more than any violation shows".into(),
+            "clocks without recorded offsets would be moved apart by far more than any violation shows".into(),
         );
     } else if after >= MANY && remaining.worst > HALF * worst {
         return Some("the estimated clocks would leave many violations, and some nearly as bad as before".into());
@@ -369,7 +372,7 @@ mod tests {
         assert!(reason(fit(900_000.0, 900_000.0, 5.0, 0.1), 1798, 0, 38_000.0).contains("by far more"));
         assert_eq!(reason(fit(15_000.0, 50_000.0, 3.0, 0.1), 5000, 2500, 30_000.0), "");
         let ring = ClockFit { round_trips: false, ..fit(15_000.0, 50_000.0, 3.0, 0.1) };
-        assert!(reason(ring, 5000, 2500, 30_000.0).contains("one way round"));
+        assert!(reason(ring, 5000, 2500, 30_000.0).contains("in one direction only"));
         assert_eq!(reason(ring, 5000, 100, 30_000.0), "");
     }
 
@@ -438,7 +441,7 @@ mod tests {
         let apart = |by: f64| {
             objection(&ClockFit { moved_apart: by, ..unmeasured }, &left(1018, 1e6), &left(0, 0.0)).unwrap_or_default()
         };
-        assert!(apart(6.2e6).contains("nobody has measured") && apart(5.9e6).is_empty());
+        assert!(apart(6.2e6).contains("without recorded offsets") && apart(5.9e6).is_empty());
         assert!(objection(&unmeasured, &left(1018, 1e6), &left(1008, 0.0)).is_some());
     }
 

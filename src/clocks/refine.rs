@@ -173,7 +173,7 @@ pub fn refine(
                 if options.presync == Method::Auto
                     && has_run_away(recorded_length, length(span(transport, loaded, &refined)?), resolution)
                 {
-                    Selected::recorded("the estimate does not settle".to_owned())
+                    Selected::recorded("the estimate does not converge".to_owned())
                 } else {
                     let selected = choose(
                         transport,

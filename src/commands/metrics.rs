@@ -24,7 +24,7 @@ const REQUEST: usize = 8 << 10;
 const ANSWERS: usize = 8;
 
 /// What was last seen, and when.
-type Latest = Mutex<Option<(Instant, Arc<String>)>>;
+type LatestSnapshot = Mutex<Option<(Instant, Arc<String>)>>;
 
 /// Serves the metrics of a job there, until its agents are gone.
 ///
@@ -34,7 +34,7 @@ pub(super) fn serve(job: &Job, address: SocketAddr, ready: impl FnOnce(SocketAdd
     let failed = |error: std::io::Error| Error::new(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);
-    let (latest, job) = (Arc::new(Latest::default()), Arc::new(job.clone()));
+    let (latest, job) = (Arc::new(LatestSnapshot::default()), Arc::new(job.clone()));
     let of_job = Arc::clone(&job);
     let accepting = move || {
         let answering = Arc::new(AtomicUsize::new(0));
@@ -73,7 +73,7 @@ fn is_there(job: &Job) -> bool {
         && (agents.is_empty() || agents.iter().any(|agent| agent.ended.is_none()))
 }
 
-fn current(job: &Job, latest: &Latest) -> Arc<String> {
+fn current(job: &Job, latest: &LatestSnapshot) -> Arc<String> {
     let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
     match &*latest {
         Some((time, text)) if time.elapsed() < FRESH => Arc::clone(text),
@@ -106,7 +106,7 @@ fn answer(mut stream: TcpStream, metrics: impl FnOnce() -> Arc<String>) -> std::
     let mut words = line.split(' ');
     let (status, body) = match (words.next(), words.next()) {
         (Some("GET"), Some("/metrics")) => ("200 OK", metrics()),
-        (Some("GET"), _) => ("404 Not Found", Arc::new("only /metrics is here\n".to_owned())),
+        (Some("GET"), _) => ("404 Not Found", Arc::new("only /metrics is served\n".to_owned())),
         _ => ("405 Method Not Allowed", Arc::new("only GET\n".to_owned())),
     };
     let length = body.len();
@@ -158,24 +158,30 @@ fn escaped(value: &str) -> String {
 }
 
 fn text(job: &str, seen: &Collected, found: &Diagnosis) -> String {
-    const VERDICT: (&str, &str, &str) = ("clc_job_verdict", "gauge", "1 for what is said of the job");
+    const VERDICT: (&str, &str, &str) = ("clc_job_verdict", "gauge", "1 for the current verdict on the job");
     const QUIET: (&str, &str, &str) =
-        ("clc_job_quiet_seconds", "gauge", "Time in which no call of MPI has come back in any rank");
-    const RANKS: (&str, &str, &str) = ("clc_job_ranks", "gauge", "Ranks in a state");
-    const WAITS: (&str, &str, &str) = ("clc_rank_state_seconds", "gauge", "For how long a rank has been in its state");
+        ("clc_job_quiet_seconds", "gauge", "Time since an MPI call last returned on any rank");
+    const RANKS: (&str, &str, &str) = ("clc_job_ranks", "gauge", "Number of ranks in a state");
+    const WAITS: (&str, &str, &str) =
+        ("clc_rank_state_seconds", "gauge", "Time for which a rank has been in its state");
     const MOVES: (&str, &str, &str) =
-        ("clc_rank_calls_total", "counter", "Calls of MPI of a rank that have done something");
+        ("clc_rank_calls_total", "counter", "MPI calls of a rank that have made progress");
     const UP: (&str, &str, &str) = ("clc_node_up", "gauge", "Whether the agent of a node answers");
-    const RESOURCE: (&str, &str, &str) = ("clc_node_resource", "gauge", "What a node has left or uses");
+    const RESOURCE: (&str, &str, &str) =
+        ("clc_node_resource", "gauge", "Resource of a node that is available or in use");
     const AHEAD: (&str, &str, &str) =
-        ("clc_node_clock_ahead_seconds", "gauge", "What the system time of a node is ahead of that of another one");
-    const BOUND: (&str, &str, &str) = ("clc_node_clock_bound_seconds", "gauge", "By how much that may be wrong");
-    const PACKETS: (&str, &str, &str) = ("clc_agent_packets_total", "counter", "Packets of gossip of an agent");
-    const BYTES: (&str, &str, &str) = ("clc_agent_sent_bytes_total", "counter", "Bytes of them that were sent");
+        ("clc_node_clock_ahead_seconds", "gauge", "How far the system time of a node is ahead of that of another");
+    const BOUND: (&str, &str, &str) =
+        ("clc_node_clock_bound_seconds", "gauge", "Error bound of clc_node_clock_ahead_seconds");
+    const PACKETS: (&str, &str, &str) = ("clc_agent_packets_total", "counter", "Gossip packets of an agent");
+    const BYTES: (&str, &str, &str) = ("clc_agent_sent_bytes_total", "counter", "Gossip bytes that an agent has sent");
     const VALUE: (&str, &str, &str) =
-        ("clc_job_value", "gauge", "What the nodes of the job have and do together, and the user's formulas");
-    const DISTANCE: (&str, &str, &str) =
-        ("clc_node_clock_distance_seconds", "gauge", "What the system time of a node is ahead of the median of all");
+        ("clc_job_value", "gauge", "Aggregates over the nodes of the job, and the user's formulas");
+    const DISTANCE: (&str, &str, &str) = (
+        "clc_node_clock_distance_seconds",
+        "gauge",
+        "How far the system time of a node is ahead of the median of all nodes",
+    );
     let mut families = Families::default();
     let own = ("job", job);
     families.add(VERDICT, &[own, ("verdict", super::watched::word(found.verdict))], 1.0);

@@ -62,8 +62,8 @@ fn run_agent(options: &AgentOptions) -> Result<u8> {
             return set(&find(&options.job)?, Setting { kind, name: name.clone(), text, given: given() });
         }
         _ => {
-            let what = "an agent is told `put KEY VALUE`, `formula NAME [FORMULA]` or `sensor NAME [FILE]`";
-            return Err(Error::new(what).hint("a formula with blanks has to be quoted"));
+            let what = "expected `put KEY VALUE`, `formula NAME [FORMULA]` or `sensor NAME [FILE]`";
+            return Err(Error::new(what).hint("quote a formula that contains blanks"));
         }
     }
     let failed = |error: std::io::Error| failed(&options.job, &error);
@@ -91,14 +91,14 @@ fn ask_any<T: DeserializeOwned>(job: &Job, question: &Question) -> Result<T> {
     let agents = AgentFile::all(job);
     let host = jobs::host();
     let here = agents.iter().filter(|agent| agent.ended.is_none()).min_by_key(|agent| agent.host != host);
-    let agent = here.ok_or_else(|| Error::new("no agent of this job runs").in_file(&job.directory))?;
+    let agent = here.ok_or_else(|| Error::new("no agent of this job is running").in_file(&job.directory))?;
     ask(agent.query, &job.key, question, PATIENCE)
         .map_err(|error| Error::new(format!("the agent on {} does not answer: {error}", agent.host)))
 }
 
 fn give(job: &Job, key: &str, value: &str) -> Result<u8> {
     let taken: bool = ask_any(job, &Question::Put(key.to_owned(), value.to_owned()))?;
-    if taken { Ok(0) } else { Err(Error::new("the agent has not taken it: the key or the value is too long")) }
+    if taken { Ok(0) } else { Err(Error::new("the agent refused it: the key or the value is too long")) }
 }
 
 fn set(job: &Job, setting: Setting) -> Result<u8> {
@@ -106,7 +106,7 @@ fn set(job: &Job, setting: Setting) -> Result<u8> {
     let name = setting.name.clone();
     match ask_any::<Option<String>>(job, &Question::Set(setting))? {
         None => Ok(0),
-        Some(why) => Err(Error::new(format!("the agent has not taken the {what} {name}: {why}"))),
+        Some(why) => Err(Error::new(format!("the agent refused the {what} {name}: {why}"))),
     }
 }
 
@@ -147,7 +147,7 @@ fn list(options: &JobsOptions) -> Result<u8> {
     match &options.json {
         Some(path) => write(path, &JobList { schema: SCHEMA, jobs: entries }, options.force)?,
         None if entries.is_empty() => {
-            files::print(b"no job is being watched (start one with `clc-replay record --monitor`)\n")?
+            files::print(b"no job is being monitored (start one with `clc-replay record --monitor`)\n")?
         }
         None => files::print(printable(&text).as_bytes())?,
     }

@@ -63,7 +63,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     if let Some(job) = &job {
         std::thread::sleep(FLUSH);
         if let Err(error) = keep_logs(&job.directory, &raw) {
-            tracing::warn!("clocks are known as without --monitor: {error}");
+            tracing::warn!("the clock logs of the agents are not used: {error}");
         }
     }
     let seen = job.and_then(|job| monitored::finish(&job, status == 0));

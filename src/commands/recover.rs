@@ -96,8 +96,11 @@ fn summary(path: &Path, recorded: &AssembledRecording) -> String {
     );
     if let Some(error) = recorded.largest_error {
         // Writing to memory does not fail.
-        let _ =
-            writeln!(text, "  clocks are wrong by up to {error:.9} s; the true times are in {}/truth", path.display());
+        let _ = writeln!(
+            text,
+            "  clock errors of up to {error:.9} s were added; the true times are in {}/truth",
+            path.display()
+        );
     }
     for warning in &recorded.warnings {
         let _ = writeln!(text, "  warning: {warning}");

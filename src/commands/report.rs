@@ -35,7 +35,7 @@ fn read(options: &ReportOptions) -> Result<Report> {
     let path = &options.report;
     let text = text(path)?;
     let wrong = |message: String| Error::new(message).in_file(path);
-    let hint = "give a file written by `clc-replay --report` or `clc-replay check --report`";
+    let hint = "pass a file written by `clc-replay --report` or `clc-replay check --report`";
     let form: StoredForm =
         serde_json::from_str(&text).map_err(|error| wrong(format!("not a stored report: {error}")).hint(hint))?;
     if form.schema != SCHEMA {
@@ -44,7 +44,7 @@ fn read(options: &ReportOptions) -> Result<Report> {
     if form.verdict.is_none() {
         return Err(wrong("not the report of a correction or a check".to_owned()).hint(hint));
     }
-    serde_json::from_str(&text).map_err(|error| wrong(format!("cannot understand the report: {error}")))
+    serde_json::from_str(&text).map_err(|error| wrong(format!("cannot parse the report: {error}")))
 }
 
 /// Most bytes of a stored report: its lists are bounded, so none of ours comes near.

@@ -293,7 +293,7 @@ mod tests {
             region: if rank == 3 { "solve".to_owned() } else { String::new() },
             moves: 7,
         };
-        let sentence = "nothing has moved for 42.0 s: rank 3 is missing in MPI_Barrier, operation 17 of MPI_COMM_WORLD, where ranks 0-2 have waited for 42.0 s; it computes in region solve";
+        let sentence = "no progress for 42.0 s: rank 3 is missing in MPI_Barrier, operation 17 of MPI_COMM_WORLD, where ranks 0-2 have waited for 42.0 s; it computes in region solve";
         let comm = CommRow {
             comm: 1,
             name: "MPI_COMM_WORLD".into(),

@@ -30,14 +30,14 @@ const LONGEST: u64 = 1 << 30;
 const NAMED: usize = 3;
 
 /// Everything below a directory: the size of each file, none for a directory, under the name that the list has for it.
-type Entries = BTreeMap<String, Option<u64>>;
+type DirectoryEntries = BTreeMap<String, Option<u64>>;
 
 /// Writes the list of everything in `directory` into it.
 ///
 /// # Errors
 /// The directory cannot be read, or the list not be written.
 pub fn write(directory: &Path) -> Result<()> {
-    let mut entries = Entries::new();
+    let mut entries = DirectoryEntries::new();
     let mut youngest = SystemTime::UNIX_EPOCH;
     walk(directory, &mut |name, metadata| {
         youngest = youngest.max(modified(metadata));
@@ -67,7 +67,7 @@ pub fn write(directory: &Path) -> Result<()> {
 /// # Errors
 /// It is not: there is no list, or something that it does not have, or that was changed since.
 pub fn check(directory: &Path, shown: &Path) -> Result<()> {
-    let (mut entries, mut times) = (Entries::new(), BTreeMap::new());
+    let (mut entries, mut times) = (DirectoryEntries::new(), BTreeMap::new());
     walk(directory, &mut |name, metadata| {
         // Neither a file nor a directory: no list has a size that large.
         let size = if metadata.is_file() { metadata.len() } else { u64::MAX };
@@ -130,7 +130,7 @@ fn names(list: &[&String]) -> String {
 }
 
 /// What the list in a directory has, and when it was written; nothing if there is none that this program wrote.
-fn read(directory: &Path) -> Result<Option<(Entries, SystemTime)>> {
+fn read(directory: &Path) -> Result<Option<(DirectoryEntries, SystemTime)>> {
     let path = directory.join(WRITTEN_LIST);
     let Some(metadata) = path.symlink_metadata().ok().filter(Metadata::is_file) else { return Ok(None) };
     let mut text = String::new();
@@ -138,7 +138,7 @@ fn read(directory: &Path) -> Result<Option<(Entries, SystemTime)>> {
     if read.is_err() || text.lines().next() != Some(HEAD) {
         return Ok(None);
     }
-    let mut entries = Entries::new();
+    let mut entries = DirectoryEntries::new();
     for line in text.lines().skip(1).filter(|line| !line.starts_with('#')) {
         let Some((size, name)) = line.split_once(' ') else { return Ok(None) };
         let size = match size {

@@ -22,12 +22,12 @@ enum Trace {
 }
 
 /// Writes events, and their true times, as they are simulated.
-struct Files {
+struct GeneratedFiles {
     trace: Trace,
     truth: Vec<TruthWriter>,
 }
 
-impl EventSink for Files {
+impl EventSink for GeneratedFiles {
     #[inline]
     fn event(&mut self, location: usize, true_time: Ticks, local_time: Ticks, event: &Event) -> Result<()> {
         if let Some(truth) = self.truth.get_mut(location) {
@@ -99,7 +99,8 @@ fn description(scenario: &Scenario) -> String {
 /// Those of the scenario, and of writing.
 pub fn write_simulated(scenario: &Scenario, directory: &Path, format: Format, with_truth: bool) -> Result<RunSummary> {
     let mut definitions = scenario.definitions();
-    let mut files = Files { trace: Trace::create(scenario, &definitions, directory, format)?, truth: Vec::new() };
+    let mut files =
+        GeneratedFiles { trace: Trace::create(scenario, &definitions, directory, format)?, truth: Vec::new() };
     if with_truth {
         make_truth_directory(directory)?;
         for location in &definitions.locations {
@@ -108,7 +109,7 @@ pub fn write_simulated(scenario: &Scenario, directory: &Path, format: Format, wi
         }
     }
     let summary = scenario.run(&mut files)?;
-    let Files { trace, truth } = files;
+    let GeneratedFiles { trace, truth } = files;
     for truth in truth {
         truth.finish()?;
     }

@@ -4,7 +4,7 @@ use super::clocks::{NANOSECOND, START};
 use super::communicators::Catalogue;
 use super::definitions::{RESOLUTION, location};
 use super::events::{EventContext, events};
-use super::extra::Output;
+use super::extra::EventOrExtra;
 use super::merge::Merge;
 use super::offsets::globally;
 use super::own::OwnNames;
@@ -154,7 +154,7 @@ impl Plan {
             let list: Vec<&RawFile> = files.iter().collect();
             let mut merge = Merge::new(&list, shared.functions);
             let (span, largest) = (&mut written.span, &mut written.largest);
-            let mut sink = |thread: usize, reading: u64, event: Output| {
+            let mut sink = |thread: usize, reading: u64, event: EventOrExtra| {
                 let Some((truth, shown)) = clocks.get_mut(thread).map(|clock| clock.times(reading)) else {
                     return Ok(());
                 };
@@ -211,12 +211,13 @@ impl Plan {
         archive.finish(&definitions, &events)?;
         let unknown: u64 = written.iter().map(|process| process.unplaced.on_unknown_communicators).sum();
         if unknown > 0 {
-            warnings
-                .push(format!("{unknown} calls on communicators with unknown members have no communication events"));
+            warnings.push(format!(
+                "{unknown} calls on communicators with unknown members were recorded without communication events"
+            ));
         }
         let unknown: u64 = written.iter().map(|process| process.unplaced.on_unknown_windows).sum();
         if unknown > 0 {
-            warnings.push(format!("{unknown} calls on unknown windows have no communication events"));
+            warnings.push(format!("{unknown} calls on unknown windows were recorded without communication events"));
         }
         let without_fields: u64 = written.iter().map(|process| process.without_fields).sum();
         if without_fields > 0 {
@@ -243,8 +244,8 @@ impl Plan {
             warnings.extend(clock.after_the_end((self.end - self.base).saturating_mul(NANOSECOND)));
             if largest == 0 && self.nodes.len() == 1 && !self.apart() && *clock != ClockSpec::default() {
                 warnings.push(
-                    "all clocks show true time: there is one node, which is the reference (without --clock-per-node, \
-                    each process has a clock of its own)"
+                    "all clocks show true time: the only node is the reference (without --clock-per-node, \
+                    each process has its own clock)"
                         .into(),
                 );
             }

@@ -162,14 +162,14 @@ impl Plan {
         let processes = self.processes.values().filter(unseen).count();
         if processes > 0 {
             list.push(format!(
-                "the OpenMP of {processes} processes has no interface for tools (OMPT; that of GCC has none, that of LLVM has): its threads and \
+                "the OpenMP runtime of {processes} processes offers no tool interface (OMPT: LLVM's has one, for one tool; GCC's has none): their threads and \
                 regions are not recorded"
             ));
         }
         let incomplete: usize = self.surveys.values().map(|survey| survey.openmp.incomplete.len()).sum();
         if incomplete > 0 {
             list.push(format!(
-                "{incomplete} parallel regions were recorded in part only: their threads have no fork and join"
+                "{incomplete} parallel regions were recorded only in part: their threads have no fork and join"
             ));
         }
         list

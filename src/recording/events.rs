@@ -6,7 +6,7 @@ mod returns;
 
 use super::collectives::{CollectiveCaller, collective};
 use super::communicators::{Catalogue, Communicators, Identity, Making};
-use super::extra::{Extra, Output};
+use super::extra::{EventOrExtra, Extra};
 use super::format::{Effect, Form, Function};
 use super::merge::Merge;
 use super::on_window::OnWindow;
@@ -62,7 +62,7 @@ struct OpenCall {
 }
 
 /// Where the events of a process go: index of the thread, reading of the counter, event.
-pub type Sink<'a> = dyn FnMut(usize, u64, Output) -> Result<()> + 'a;
+pub type Sink<'a> = dyn FnMut(usize, u64, EventOrExtra) -> Result<()> + 'a;
 
 /// Calls on what is not known, which have no communication events.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -139,11 +139,11 @@ pub fn events<'b>(
 
 impl ProcessEvents<'_, '_> {
     pub(super) fn emit(&mut self, thread: usize, time: u64, event: &Event) -> Result<()> {
-        (self.sink)(thread, time, Output::Event(*event))
+        (self.sink)(thread, time, EventOrExtra::Event(*event))
     }
 
     pub(super) fn extra(&mut self, thread: usize, time: u64, extra: Extra) -> Result<()> {
-        (self.sink)(thread, time, Output::Extra(extra))
+        (self.sink)(thread, time, EventOrExtra::Extra(extra))
     }
 
     /// In how many regions a thread is.

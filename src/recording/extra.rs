@@ -57,7 +57,7 @@ impl Values {
 
 /// An event of either kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Output {
+pub enum EventOrExtra {
     /// One that corrections know.
     Event(Event),
     /// Another one.

@@ -68,7 +68,7 @@ fn packets(
         let entries = match log::read(&path) {
             Ok(entries) => entries,
             Err(error) => {
-                warnings.push(format!("{}: the clock log cannot be read: {error}", path.display()));
+                warnings.push(format!("{}: cannot read the clock log: {error}", path.display()));
                 continue;
             }
         };
@@ -115,7 +115,7 @@ impl Plan {
                     .collect()
             }
             Err(error) => {
-                warnings.push(format!("the clock logs of the agents say nothing: {}", error.message));
+                warnings.push(format!("the clock logs of the agents are of no use: {}", error.message));
                 Followed::new()
             }
         }

@@ -39,7 +39,7 @@ pub fn library() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("CLC_REPLAY_RECORDER").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         let absolute = path.canonicalize();
-        return absolute.map_err(|error| Error::io(&path, "CLC_REPLAY_RECORDER does not name a recorder", &error));
+        return absolute.map_err(|error| Error::io(&path, "CLC_REPLAY_RECORDER is not the path of a recorder", &error));
     }
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default();
     let directory = program.parent().unwrap_or(Path::new("."));

@@ -37,9 +37,10 @@ pub fn read(directory: &Path, rank: u32) -> Result<Vec<Batch>> {
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(&path, "cannot read the measurements of clocks", &error)),
+        Err(error) => return Err(Error::io(&path, "cannot read the clock measurements", &error)),
     };
-    let words = bytes.strip_prefix(&MAGIC).ok_or_else(|| Error::new("no measurements of clocks").in_file(&path))?;
+    let words =
+        bytes.strip_prefix(&MAGIC).ok_or_else(|| Error::new("not a file of clock measurements").in_file(&path))?;
     let mut words = words.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
     Ok(std::iter::from_fn(|| batch(&mut words)).collect())
 }
@@ -91,6 +92,6 @@ mod tests {
         }
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("0.clock"), "nonsense").unwrap();
-        assert!(read(directory.path(), 0).unwrap_err().message.contains("no measurements"));
+        assert!(read(directory.path(), 0).unwrap_err().message.contains("not a file of clock measurements"));
     }
 }

@@ -71,7 +71,7 @@ pub fn prepare(output: &Path, directory: &Path, id: String, command: String, wat
         alarm: watched.alarm.clone(),
     };
     let job =
-        Job::create(directory, about).map_err(|error| Error::io(directory, "cannot watch the job there", &error))?;
+        Job::create(directory, about).map_err(|error| Error::io(directory, "cannot monitor the job there", &error))?;
     // What is left of other jobs takes memory only.
     let _ = jobs::sweep();
     if let Err(error) = jobs::register(&job) {
@@ -93,7 +93,7 @@ pub fn finish(job: &Job, succeeded: bool) -> Option<String> {
     let alarm = job.about.alarm.as_ref().map(|alarm| job.directory.join(&alarm.file)).filter(|file| file.exists());
     if !succeeded || alarm.is_some() {
         let raised = alarm.map(|file| format!("; the alarm was raised: {}", file.display())).unwrap_or_default();
-        return Some(format!("what was seen last: clc-replay watch {} --why{raised}", job.about.name));
+        return Some(format!("for its last state: clc-replay watch {} --why{raised}", job.about.name));
     }
     // Agents that write into it at this moment are done in the next one.
     for _ in 0..5 {

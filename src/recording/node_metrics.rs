@@ -2,7 +2,7 @@
 
 use super::clocks::START;
 use super::definitions::{RESOLUTION, location};
-use super::extra::{Extra, Output, Values};
+use super::extra::{EventOrExtra, Extra, Values};
 use super::offsets::globally;
 use super::plan::Plan;
 use super::samples::Sampled;
@@ -63,7 +63,8 @@ impl Plan {
             if samples.agreed.is_some_and(late) {
                 continue;
             }
-            writer.write(shown.max(0) as u64, Output::Extra(Extra::Sample(metric, Values::of(&sample.values))))?;
+            writer
+                .write(shown.max(0) as u64, EventOrExtra::Extra(Extra::Sample(metric, Values::of(&sample.values))))?;
             if let Some(truths) = &mut truths {
                 truths.push(Ticks(truth))?;
             }

@@ -16,9 +16,7 @@ impl Plan {
         for path in entries.filter(|path| path.extension().is_some_and(|end| end == EXTENSION)) {
             match Log::read(&path) {
                 Ok(log) => logs.push(log),
-                Err(error) => {
-                    warnings.push(format!("{}: what the agent noted cannot be read: {error}", path.display()))
-                }
+                Err(error) => warnings.push(format!("{}: cannot read the log of the agent: {error}", path.display())),
             }
         }
         let known = |name: &&str| {

@@ -9,7 +9,7 @@
 
 use super::events::ProcessEvents;
 use super::format::openmp::kind;
-use super::openmp_state::{Lock, OpenFork, OpenTask, OpenTeam, ThreadSteps};
+use super::openmp_state::{OpenMpLock, OpenMpThread, OpenParallel, OpenTask, OpenTeam};
 use super::records::OpenMp;
 use clc_trace::{Event, Result, ThreadEvent, ThreadLock, ThreadTask};
 
@@ -21,7 +21,7 @@ impl ProcessEvents<'_, '_> {
         self.emit(thread, time, &Event::Thread(step))
     }
 
-    fn of_thread(&mut self, thread: usize) -> Option<&mut ThreadSteps> {
+    fn of_thread(&mut self, thread: usize) -> Option<&mut OpenMpThread> {
         self.openmp.threads.get_mut(thread)
     }
 
@@ -68,7 +68,7 @@ impl ProcessEvents<'_, '_> {
         match step {
             OpenMp::Fork { region, threads, place } => {
                 let team = self.shared.teams(self.header.rank).and_then(|teams| teams.of(region));
-                here.forks.push(OpenFork { region, team, depth });
+                here.forks.push(OpenParallel { region, team, depth });
                 if let Some(id) = self.shared.own.openmp(self.header.rank, kind::PARALLEL, place) {
                     self.enter_region(thread, time, id)?;
                 }
@@ -153,7 +153,7 @@ impl ProcessEvents<'_, '_> {
     fn acquired(&mut self, thread: usize, time: u64, lock: u64) -> Result<()> {
         self.released(time, lock)?;
         let next = self.openmp.locks.len() as u32;
-        let held = self.openmp.locks.entry(lock).or_insert(Lock { number: next, acquisitions: 0, owner: None });
+        let held = self.openmp.locks.entry(lock).or_insert(OpenMpLock { number: next, acquisitions: 0, owner: None });
         held.acquisitions += 1;
         held.owner = Some(thread);
         let acquired = ThreadLock { model: PARADIGM, lock: held.number, order: held.acquisitions };

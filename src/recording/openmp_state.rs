@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// A parallel region that a thread has begun.
 #[derive(Debug)]
-pub(super) struct OpenFork {
+pub(super) struct OpenParallel {
     pub(super) region: u64,
     pub(super) team: Option<CommId>,
     /// So many regions it was in before.
@@ -24,8 +24,8 @@ pub(super) struct OpenTeam {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ThreadSteps {
-    pub(super) forks: Vec<OpenFork>,
+pub(super) struct OpenMpThread {
+    pub(super) forks: Vec<OpenParallel>,
     pub(super) teams: Vec<OpenTeam>,
     /// Regions that are open: kind, and in how many regions the thread was before.
     pub(super) regions: Vec<(u64, usize)>,
@@ -36,7 +36,7 @@ pub(super) struct ThreadSteps {
 }
 
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct OpenMpLock {
     pub(super) number: u32,
     pub(super) acquisitions: u32,
     pub(super) owner: Option<usize>,
@@ -53,8 +53,8 @@ pub(super) struct OpenTask {
 /// What the threads of a process are doing, while its records are read.
 #[derive(Debug, Default)]
 pub struct OpenMpState {
-    pub(super) threads: Vec<ThreadSteps>,
-    pub(super) locks: HashMap<u64, Lock>,
+    pub(super) threads: Vec<OpenMpThread>,
+    pub(super) locks: HashMap<u64, OpenMpLock>,
     pub(super) tasks: HashMap<u64, OpenTask>,
     /// How many tasks each thread of each team has made.
     pub(super) made: HashMap<(CommId, u32), u32>,
@@ -63,6 +63,6 @@ pub struct OpenMpState {
 impl OpenMpState {
     /// Of so many threads.
     pub fn new(threads: usize) -> OpenMpState {
-        OpenMpState { threads: (0..threads).map(|_| ThreadSteps::default()).collect(), ..OpenMpState::default() }
+        OpenMpState { threads: (0..threads).map(|_| OpenMpThread::default()).collect(), ..OpenMpState::default() }
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct ClockJump {
 }
 
 /// An event of a thread: when, and what.
-type Moment = (i64, u32);
+type TimedEvent = (i64, u32);
 
 /// Pauses up to so many nanoseconds before and after a jump tell how long they usually are.
 const AROUND: i64 = 2_000_000_000;
@@ -40,12 +40,12 @@ impl Plan {
     pub(super) fn pauses(&self, node: usize, jumps: &[ClockJump]) -> Vec<Option<(i64, i64)>> {
         let near =
             |time: i64| jumps.iter().any(|jump| (jump.between.0 - AROUND..=jump.between.1 + AROUND).contains(&time));
-        let mut all: Vec<Vec<Moment>> = Vec::new();
+        let mut all: Vec<Vec<TimedEvent>> = Vec::new();
         for (&rank, files) in self.processes.iter().filter(|(rank, _)| self.node(**rank) == Some(node)) {
             let Some(mut clock) = self.process_clock(rank) else { continue };
             let list: Vec<&RawFile> = files.iter().collect();
             let mut merge = Merge::new(&list, &self.functions);
-            let mut threads: Vec<Vec<Moment>> = vec![Vec::new(); list.len()];
+            let mut threads: Vec<Vec<TimedEvent>> = vec![Vec::new(); list.len()];
             let mut last = vec![0; list.len()];
             while let Some((thread, reading, record)) = merge.next() {
                 let (Some(events), Some(last)) = (threads.get_mut(thread), last.get_mut(thread)) else { continue };
@@ -110,10 +110,10 @@ impl Usual {
 }
 
 /// The pause of all threads of a node in which its clock jumped.
-fn place(threads: &[Vec<Moment>], jump: ClockJump) -> Option<(i64, i64)> {
+fn place(threads: &[Vec<TimedEvent>], jump: ClockJump) -> Option<(i64, i64)> {
     let ((from, until), rise) = (jump.between, jump.rise as f64);
     let mut lengths: HashMap<(usize, u32, u32), Vec<f64>> = HashMap::new();
-    let inside = |one: &Moment, other: &Moment| other.0 > from && one.0 < until;
+    let inside = |one: &TimedEvent, other: &TimedEvent| other.0 > from && one.0 < until;
     for (thread, events) in threads.iter().enumerate() {
         let near = events.windows(2).filter_map(|pair| match pair {
             [one, other] if !inside(one, other) => Some((*one, *other)),
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     /// A thread that calls a function for 5 us every 10 ms, not quite regularly, by a clock that is set forward by `by` in the pause before the call of a number.
-    fn thread(calls: i64, jumps: i64, by: i64, seed: i64) -> Vec<Moment> {
+    fn thread(calls: i64, jumps: i64, by: i64, seed: i64) -> Vec<TimedEvent> {
         let uneven = |call: i64| (call * 7_919 + seed * 104_729) % 40_000;
         let begin = |call: i64| call * 10_000_000 + uneven(call) + if call >= jumps { by } else { 0 };
         (0..calls).flat_map(|call| [(begin(call), 6), (begin(call) + 5_000, 7)]).collect()
@@ -176,7 +176,7 @@ mod tests {
                 let events = thread(200, jumps, by, 1);
                 // Packets some 70 ms apart, and events of another process of the node.
                 let between = (960_000_000, 1_040_000_000);
-                let other: Vec<Moment> =
+                let other: Vec<TimedEvent> =
                     thread(200, jumps, by, 5).iter().map(|event| (event.0 + 3_000_000, event.1)).collect();
                 let jump = ClockJump { between, rise: -by };
                 let at = (2 * jumps) as usize;
@@ -195,7 +195,7 @@ mod tests {
     fn where_pauses_are_as_uneven_as_the_jump_is_high_nothing_is_told() {
         // Pauses of 6 to 14 ms, all about as frequent.
         let uneven = |call: i64| call * 2_654_435_761 % 4_000_037;
-        let events: Vec<Moment> = (0..200)
+        let events: Vec<TimedEvent> = (0..200)
             .flat_map(|call| [call * 10_000_000 + uneven(call), call * 10_000_000 + uneven(call) + 5_000])
             .map(|time| (time, 6))
             .collect();

@@ -59,7 +59,7 @@ impl Plan {
         let size = processes.values().flatten().map(|file| file.header.size).next().unwrap_or(0);
         if let Some(other) = processes.values().flatten().find(|file| file.header.size != size) {
             return Err(Error::new(format!(
-                "processes of different applications: world sizes {size} and {}",
+                "processes of different applications: sizes of MPI_COMM_WORLD are {size} and {}",
                 other.header.size
             ))
             .in_file(&other.path));
@@ -146,8 +146,8 @@ impl Plan {
             let Some((counter, node)) = plan.counter(rank).zip(plan.node(rank)) else { continue };
             let host = plan.nodes.get(node).map_or("", |(_, host)| host);
             warnings.push(format!(
-                "the cores of {host} do not show the same time: that of rank {rank} was off by {:.0} ns or more from that of \
-                 another process, so times of its processes do not fit together; CLC_RECORDER_TIMER=clock may help",
+                "the cores of {host} do not show the same time: the clock of rank {rank} differed by {:.0} ns or more from that of \
+                 another process, so times of its processes are inconsistent; CLC_RECORDER_TIMER=clock may help",
                 counter.length(ticks)
             ));
         }
@@ -193,7 +193,7 @@ impl Plan {
         let more = list.len().saturating_sub(NAMED);
         warnings.extend(list.into_iter().take(NAMED));
         if more > 0 {
-            warnings.push(format!("and {more} more like this"));
+            warnings.push(format!("and {more} more problems of this kind"));
         }
     }
 

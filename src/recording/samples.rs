@@ -49,7 +49,7 @@ pub fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io(&path, "cannot read the samples of a node", &error)),
     };
-    let words = bytes.strip_prefix(&MAGIC).ok_or_else(|| Error::new("no samples of a node").in_file(&path))?;
+    let words = bytes.strip_prefix(&MAGIC).ok_or_else(|| Error::new("not a file of node samples").in_file(&path))?;
     let mut words = words.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
     let (Some(period), Some(bound)) = (words.next().filter(|&period| period > 0), words.next()) else {
         return Ok(None);
@@ -84,7 +84,7 @@ pub(super) fn missing(all: impl Iterator<Item = Sampled>) -> Option<String> {
     let agreed = (last - first).saturating_add(1).saturating_mul(nodes);
     let left_out = agreed.saturating_sub(written);
     (left_out > agreed / MISSING + nodes)
-        .then(|| format!("{left_out} of {agreed} samples of the nodes were not taken at their times, and are left out"))
+        .then(|| format!("{left_out} of {agreed} samples of the nodes were not taken in time and are omitted"))
 }
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(read(file(&[0, 10]).path(), 2).unwrap(), None);
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("0.samples"), "nonsense").unwrap();
-        assert!(read(directory.path(), 0).unwrap_err().message.contains("no samples"));
+        assert!(read(directory.path(), 0).unwrap_err().message.contains("not a file of node samples"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The trace that a recording becomes: an OTF2 archive, or a native trace.
 
 use super::definitions::RESOLUTION;
-use super::extra::{Extra, Output};
+use super::extra::{EventOrExtra, Extra};
 use clc_archive::Format;
 use clc_archive::native::{NativeEventWriter, NativeRecord, NativeWriter, TraceHeader};
 use clc_otf2::{ArchiveWriter, CreateOptions, EventFileWriter};
@@ -70,15 +70,15 @@ impl TraceTarget {
 
 impl EventWriter {
     /// Appends an event.
-    pub fn write(&mut self, time: u64, event: Output) -> Result<()> {
+    pub fn write(&mut self, time: u64, event: EventOrExtra) -> Result<()> {
         match (self, event) {
-            (EventWriter::Otf2(writer), Output::Event(event)) => writer.event(time, &event),
-            (EventWriter::Otf2(writer), Output::Extra(extra)) => {
+            (EventWriter::Otf2(writer), EventOrExtra::Event(event)) => writer.event(time, &event),
+            (EventWriter::Otf2(writer), EventOrExtra::Extra(extra)) => {
                 let (kind, fields) = extra.encode(writer.order());
                 writer.raw(time, kind, &fields)
             }
-            (EventWriter::Native(writer, _), Output::Event(event)) => writer.event(time, &event),
-            (EventWriter::Native(writer, without_fields), Output::Extra(extra)) => {
+            (EventWriter::Native(writer, _), EventOrExtra::Event(event)) => writer.event(time, &event),
+            (EventWriter::Native(writer, without_fields), EventOrExtra::Extra(extra)) => {
                 *without_fields += 1;
                 writer.record(time, &NativeRecord::Other(kind(extra)))
             }

@@ -135,26 +135,33 @@ fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
     };
     match why {
         Unpaired::Numbers => {
-            "kernels or copies of accelerators are compared with no call, because there are not as many \
-            recorded calls that issue them"
+            "kernels or copies of accelerators are not compared with the calls that issue them: their numbers differ"
                 .into()
         }
         Unpaired::Streams => {
-            "kernels or copies of accelerators are compared with no call, because the calls do not name \
-            their streams, and there are several"
+            "kernels or copies of accelerators are not compared with the calls that issue them: the calls do not \
+            name their streams, and there are several"
                 .into()
         }
-        Unpaired::Locations => "kernels or copies of accelerators are compared with no call, because several threads \
-            issue them to one stream"
-            .into(),
+        Unpaired::Locations => {
+            "kernels or copies of accelerators are not compared with the calls that issue them: several \
+            threads issue them to one stream"
+                .into()
+        }
         Unpaired::UnknownStream(region) => {
-            format!("calls of {} are compared with no work, because the trace does not name the stream", name(region))
+            format!(
+                "calls of {} are not compared with the work that they wait for: the trace does not name the stream",
+                name(region)
+            )
         }
         Unpaired::UnknownDevice(region) => {
-            format!("calls of {} are compared with no work, because the process has several accelerators", name(region))
+            format!(
+                "calls of {} are not compared with the work that they wait for: the process has several accelerators",
+                name(region)
+            )
         }
         Unpaired::UnknownWork(region) => format!(
-            "calls of {} are compared with no work, because the calls that issued it are not known",
+            "calls of {} are not compared with the work that they wait for: the calls that issued it are not known",
             name(region)
         ),
     }

@@ -69,8 +69,8 @@ impl<'a> Findings<'a> {
             && !last.accepted
         {
             let why = match parameters.form {
-                CorrectionForm::Common => "moved events moved others, whatever the gamma",
-                CorrectionForm::Paper => "the clocks disagree by more than the correction can let decay",
+                CorrectionForm::Common => "moving events caused further violations, whatever the gamma",
+                CorrectionForm::Paper => "the clocks disagree by more than an advance can decay",
             };
             let limit = parameters.max_error.value();
             remarks.push(format!("the error is still above {limit} after the last pass: {why}"));

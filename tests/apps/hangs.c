@@ -3,7 +3,7 @@
  *   hangs WAY [SECONDS]      default: until it is killed
  *
  * missing   rank 1 computes in region "solve" and does not come to the third barrier
- * circle    every rank waits for a message of the next one, with its own rank plus 40 as the tag
+ * cycle    every rank waits for a message of the next one, with its own rank plus 40 as the tag
  * init      rank 1 does not call MPI_Init
  * kill      rank 1 is killed by SIGKILL in the midst of barriers
  * stop      rank 1 is stopped by SIGSTOP in the midst of barriers
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
             compute();
         }
         MPI_Barrier(MPI_COMM_WORLD);
-    } else if (!strcmp(way, "circle")) {
+    } else if (!strcmp(way, "cycle")) {
         MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, rank + 40, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (!strcmp(way, "kill") || !strcmp(way, "stop")) {
         for (int i = 0;; i++) {

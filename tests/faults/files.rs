@@ -428,21 +428,17 @@ fn definitions() -> Vec<Case> {
             };
             change_definition(s, SYSTEM_TREE_NODE, 0, 3, &id);
         }),
-        corrected("definitions_circle", "two levels of the system tree that are each other's parents", |s| {
+        corrected("definitions_cycle", "two levels of the system tree that are each other's parents", |s| {
             // Ids 0 and 1, of which the second one is below the first already.
             change_definition(s, SYSTEM_TREE_NODE, 0, 3, &[1, 1]);
         }),
-        corrected(
-            "definitions_circle_of_calls",
-            "call paths and calling contexts that are each other's parents",
-            |s| {
-                // Id, parent, region; id, region, source, parent.
-                let paths = [[CALL_PATH, 6, 1, 0, 1, 1, 1, 0], [CALL_PATH, 6, 1, 1, 1, 0, 1, 0]].concat();
-                let contexts = |id: u8, parent: u8| [CALLING_CONTEXT, 8, 1, id, 1, 0, 0xFF, 1, parent, 0];
-                add_definitions(s, &[paths, contexts(0, 1).to_vec(), contexts(1, 0).to_vec()].concat());
-                s.says(["global definitions, but the file has"]);
-            },
-        ),
+        corrected("definitions_cycle_of_calls", "call paths and calling contexts that are each other's parents", |s| {
+            // Id, parent, region; id, region, source, parent.
+            let paths = [[CALL_PATH, 6, 1, 0, 1, 1, 1, 0], [CALL_PATH, 6, 1, 1, 1, 0, 1, 0]].concat();
+            let contexts = |id: u8, parent: u8| [CALLING_CONTEXT, 8, 1, id, 1, 0, 0xFF, 1, parent, 0];
+            add_definitions(s, &[paths, contexts(0, 1).to_vec(), contexts(1, 0).to_vec()].concat());
+            s.says(["global definitions, but the file has"]);
+        }),
         refused("definitions_group_missing", "events on communicators whose groups are not defined", |s| {
             for index in 0..5 {
                 change_definition(s, COMM, index, 2, &[1, 99]);

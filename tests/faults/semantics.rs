@@ -14,7 +14,7 @@ const WORLD: CommId = CommId(0);
 pub fn cases() -> Vec<Case> {
     let mut cases = messages();
     cases.extend(collectives());
-    cases.extend(circles());
+    cases.extend(cycles());
     cases.extend(times());
     cases.extend(shapes());
     cases
@@ -196,11 +196,11 @@ fn collectives() -> Vec<Case> {
 }
 
 /// Who waits for whom has to be in the message.
-const CONTRADICTS: &str = "the trace is contradictory: circular wait: ";
+const CONTRADICTS: &str = "the trace is contradictory: events wait for each other in a cycle: ";
 
-fn circles() -> Vec<Case> {
+fn cycles() -> Vec<Case> {
     vec![
-        refused("circle_of_messages", "two that receive before they send", |s| {
+        refused("cycle_of_messages", "two that receive before they send", |s| {
             script(s, [&[], &[receive(2, 5), send(2, 5)], &[receive(1, 5), send(1, 5)], &[receive(2, 6)]]);
             s.says([format!(
                 "trace: location 1, event 1: {CONTRADICTS}process 1 receives a message from process 2 (location 1, event 1); \
@@ -209,7 +209,7 @@ fn circles() -> Vec<Case> {
         })
         .on(&[1, 3, 4]),
         // Everybody waits in the barrier for process 3, which waits for a message that process 1 would send after it.
-        refused("circle_with_collective", "a message and a collective that wait for each other", |s| {
+        refused("cycle_with_collective", "a message and a collective that wait for each other", |s| {
             let [begin, end] = barrier();
             script(s, [&[begin, end], &[begin, end, send(3, 5)], &[begin, end], &[receive(1, 5), begin, end]]);
             s.says([format!(
@@ -219,7 +219,7 @@ fn circles() -> Vec<Case> {
         })
         .on(&[1, 3, 4]),
         // Process 0 waits in a reduction for process 2, that for a message of process 3, that in a broadcast for process 0.
-        refused("circle_of_collectives", "two collectives and a message that wait for each other", |s| {
+        refused("cycle_of_collectives", "two collectives and a message that wait for each other", |s| {
             let reduce = complete(CollectiveOp::REDUCE, Root::Rank(0), 1);
             let scan = complete(CollectiveOp::SCAN, Root::None, 2);
             let broadcast = complete(CollectiveOp::BCAST, Root::Rank(0), 3);
@@ -235,7 +235,7 @@ fn circles() -> Vec<Case> {
             )]);
         })
         .on(&[1, 3, 4]),
-        refused("circle_with_suspects", "a circle, and messages to nobody that may be its cause", |s| {
+        refused("cycle_with_suspects", "a cycle, and messages to nobody that may be its cause", |s| {
             let lost = [receive(2, 5), send(2, 5), send(u32::MAX, 9), receive(4, 9)];
             script(s, [&[], &lost, &[receive(1, 5), send(1, 5)], &[]]);
             s.says([

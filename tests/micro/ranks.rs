@@ -255,7 +255,7 @@ const AREA: usize = 128 << 20;
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line {
-    /// Another line; all of them are one circle in random order.
+    /// Another line; all of them are one cycle in random order.
     next: u32,
 }
 
@@ -267,7 +267,7 @@ fn memory(count: usize) -> Value {
     let figures = |_| {
         let mut area = vec![1u64; AREA / 8];
         let mut other = area.clone();
-        let lines = circle(AREA / size_of::<Line>());
+        let lines = cycle(AREA / size_of::<Line>());
         let best = |once: &mut dyn FnMut()| {
             let run = |_| {
                 together.wait();
@@ -306,8 +306,8 @@ fn memory(count: usize) -> Value {
     })
 }
 
-/// Lines that name each other in a circle of random order (Sattolo's algorithm).
-fn circle(count: usize) -> Vec<Line> {
+/// Lines that name each other in a cycle of random order (Sattolo's algorithm).
+fn cycle(count: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = (0..count as u32).map(|next| Line { next }).collect();
     let mut random = 1;
     for last in (1..count).rev() {

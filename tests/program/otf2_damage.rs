@@ -2,7 +2,7 @@
 
 use crate::common::damage::Copy;
 use crate::mutate::{mutate, mutations};
-use clc_clock::{ClockModel, Method};
+use clc_clock::Method;
 use clc_otf2::{Otf2Archive, TimeMap};
 use clc_trace::{EventNumber, LocationId, Result, Ticks};
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ fn any_local_definition_file_is_read_or_refused_with_its_place() {
                 Ok(local) => {
                     if let Ok(clock) = Method::Linear.clock(&local.clock_offsets) {
                         for time in [0, 1, 1 << 40, (1 << 62) - 1] {
-                            ClockModel::map(&clock, Ticks(time));
+                            clock.map(Ticks(time));
                         }
                     }
                 }

@@ -73,7 +73,7 @@ pub struct Outcome {
     pub times: PerLocation,
     /// Violations before and after.
     pub violated: (u64, u64),
-    blocking: bool,
+    canonical: bool,
     /// What this rank received: messages, implied orders, and what of both contradicts the rest.
     pub received: [u64; 3],
     /// Locations with timelines of their own, as process and location.
@@ -132,7 +132,7 @@ fn run(
         least_advance: passes.least_advance.0,
         times,
         violated: (before.violated(), after.violated()),
-        blocking: passes.groups.is_some(),
+        canonical: passes.groups.is_some(),
         decay,
         received: [counts.matched, counts.implied, counts.contradicted.values().sum()],
         own: loaded.own.iter().map(|own| (own.of.0, own.location)).collect(),
@@ -167,8 +167,8 @@ pub fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameter
     let mut whole = outcomes.next().unwrap();
     for part in outcomes {
         assert_eq!(
-            (part.least_advance, part.violated, part.blocking, part.decay, &part.own),
-            (whole.least_advance, whole.violated, whole.blocking, whole.decay, &whole.own)
+            (part.least_advance, part.violated, part.canonical, part.decay, &part.own),
+            (whole.least_advance, whole.violated, whole.canonical, whole.decay, &whole.own)
         );
         whole.times.extend(part.times);
         whole.received.iter_mut().zip(part.received).for_each(|(sum, part)| *sum += part);
@@ -253,8 +253,8 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
 
     for &ranks in ranks {
         let outcome = on_ranks(ranks, &path, trace, &parameters, &rules).map_err(|error| format!("{error}"))?;
-        CANONICAL.fetch_add(usize::from(outcome.blocking), Ordering::Relaxed);
-        let what = format!("on {ranks} ranks (blocking: {})", outcome.blocking);
+        CANONICAL.fetch_add(usize::from(outcome.canonical), Ordering::Relaxed);
+        let what = format!("on {ranks} ranks (canonical: {})", outcome.canonical);
         if outcome.least_advance != least_advance {
             return Err(format!("D0 {what}: {}, expected {least_advance}", outcome.least_advance));
         }

@@ -7,7 +7,7 @@
 use crate::analysis::gaps::Gaps;
 use crate::analysis::largest::Largest;
 use crate::analysis::replay::operations::Operations;
-use crate::analysis::replay::profiles::{Done, Profile, RegionPlaces, Since};
+use crate::analysis::replay::profiles::{Done, ProcessProfile, RegionPlaces, Since};
 use crate::analysis::replay::timeline_waits::{OperationWait, TimelineWaits, kind_of};
 use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
 use clc_engine::matching::collectives::InstanceIndex;
@@ -27,21 +27,21 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Ticks by stage.
-type Ticks = [i128; 2];
+type StageTicks = [i128; 2];
 
 /// What the waits of all processes are blamed on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DelaySums {
     /// Delays by region, [`Gaps::OUTSIDE`] outside of any.
-    pub by_region: BTreeMap<u32, Ticks>,
+    pub by_region: BTreeMap<u32, StageTicks>,
     /// Delays by process.
-    pub by_process: Largest<(u32, Ticks)>,
+    pub by_process: Largest<(u32, StageTicks)>,
     /// Waiting of the delayers.
-    pub propagated: Ticks,
+    pub propagated: StageTicks,
     /// Nothing that is known.
-    pub unexplained: Ticks,
+    pub unexplained: StageTicks,
     /// Waits of other kinds, or of other locations, that were not looked at.
-    pub not_examined: Ticks,
+    pub not_examined: StageTicks,
 }
 
 impl DelaySums {
@@ -58,7 +58,7 @@ impl DelaySums {
 
     /// Adds those of another rank.
     pub fn merge(&mut self, other: DelaySums) {
-        let add = |sum: &mut Ticks, more: Ticks| (0..2).for_each(|stage| sum[stage] += more[stage]);
+        let add = |sum: &mut StageTicks, more: StageTicks| (0..2).for_each(|stage| sum[stage] += more[stage]);
         other.by_region.into_iter().for_each(|(region, more)| add(self.by_region.entry(region).or_default(), more));
         self.by_process.merge(other.by_process);
         add(&mut self.propagated, other.propagated);
@@ -80,13 +80,13 @@ enum DelayerOperation {
 }
 
 /// Messages between a hosted process and another one: the operations that they belong to there and there, ascending.
-type Shared = Vec<(u32, u32)>;
+type SharedMessages = Vec<(u32, u32)>;
 
 /// Messages of a hosted process by the other one.
-type ByProcess = BTreeMap<u32, Shared>;
+type ByProcess = BTreeMap<u32, SharedMessages>;
 
 /// What is known of a wait where the waiter is hosted.
-struct Told {
+struct WaiterSide {
     /// What was waited for.
     until: DelayerOperation,
     /// The last collective operation before in which both took part and all members wait for all.
@@ -97,7 +97,7 @@ struct Told {
 
 /// For the host of a delayer.
 #[derive(Debug, Serialize, Deserialize)]
-struct Wait {
+struct DelayerSide {
     delayer: u32,
     waiter: u32,
     collective: Option<Named>,
@@ -278,8 +278,8 @@ impl<'a> DelaySearch<'a> {
             let (source, destination, own) = (channel.source, channel.destination, &operations[channel.source]);
             let local = program.messages.incoming.get(channel.remote as usize).filter(|_| channel.host == here);
             if let Some(end) = local.filter(|end| whole(end.source)) {
-                let sends = channel.sends.iter().map(|&send| own.of_event[send as usize]);
-                let receives = end.receives.iter().map(|&event| received(end.destination, event));
+                let sends = channel.sends.each().map(|send| own.of_event[send as usize]);
+                let receives = end.receives.each().map(|event| received(end.destination, event));
                 let mut both = receives.zip(sends).filter(|both| late(&late_senders, end.destination, both.0));
                 enter(&mut all_received, end.destination, end.source.0, &mut both);
             }
@@ -287,10 +287,10 @@ impl<'a> DelaySearch<'a> {
                 continue;
             }
             let start = |k: usize| match local {
-                Some(end) => end.receives.get(k).map(|&event| posted(end.destination, event)),
+                Some(end) => end.receives.get(k).map(|event| posted(end.destination, event)),
                 None => starts[index].get(k).map(|&operation| operation as u32),
             };
-            let completed = channel.sends.iter().enumerate().map(|(k, &send)| (k, own.partner[send as usize]));
+            let completed = channel.sends.each().enumerate().map(|(k, send)| (k, own.partner[send as usize]));
             let completed = completed.filter(|&(_, operation)| late(&late_receivers, source, operation));
             let mut both = completed.filter_map(|(k, operation)| Some((operation, start(k)?)));
             enter(&mut all_posted, source, destination.0, &mut both);
@@ -311,7 +311,7 @@ impl<'a> DelaySearch<'a> {
             self.members.push(members);
             for (number, member) in comm.members.iter().enumerate() {
                 self.hosted.insert((place, member.timeline), number);
-                for (instance, &end) in (0..).map(InstanceIndex).zip(member.ends.iter()) {
+                for (instance, end) in (0..).map(InstanceIndex).zip(member.ends.each()) {
                     let operation = self.operations[member.timeline].of_event[end as usize];
                     if self.is_main(member.timeline, operation) {
                         ended[member.timeline].push((operation, end, place as u32, instance));
@@ -337,7 +337,7 @@ impl<'a> DelaySearch<'a> {
         waits: &[TimelineWaits],
         stage: usize,
         sums: &mut DelaySums,
-        by_process: &mut [Ticks],
+        by_process: &mut [StageTicks],
     ) -> Result<()> {
         let done = Done::new(self.operations, &self.gaps, &self.places, waits, self.initialised[stage], stage);
         let synchronised = self.synchronised(transport, placement, waits, stage)?;
@@ -350,10 +350,10 @@ impl<'a> DelaySearch<'a> {
         let mut costs =
             CostSums { search: self, done: &done, synchronised: &synchronised, stage, sums, by_process, delayer };
         let mut waiter = self.places.profile();
-        let mut latest = Latest::default();
+        let mut latest = LatestCollectives::default();
         let mut all = of_timelines(waits);
         loop {
-            let mut told: BTreeMap<AnalysisRank, Vec<Wait>> = BTreeMap::new();
+            let mut told: BTreeMap<AnalysisRank, Vec<DelayerSide>> = BTreeMap::new();
             let mut room = ROUND;
             for (timeline, wait) in all.by_ref() {
                 let Some(own) = self.told(timeline, wait, &synchronised, &mut latest) else {
@@ -361,7 +361,7 @@ impl<'a> DelaySearch<'a> {
                     continue;
                 };
                 done.between(&mut waiter, timeline, own.own, wait.operation);
-                let mut about = Wait {
+                let mut about = DelayerSide {
                     delayer: wait.cause,
                     waiter: self.program.number(timeline).0,
                     collective: own.collective,
@@ -486,7 +486,7 @@ impl<'a> DelaySearch<'a> {
         for ((place, comm), contributions) in program.collectives.comms.iter().enumerate().zip(all) {
             let mut of_members = vec![Vec::new(); comm.members.len()];
             contributions.of_others(comm, &mut |member, instance, negated| {
-                let operation = operations[member.timeline].of_event[member.ends[instance] as usize];
+                let operation = operations[member.timeline].of_event[member.ends.at(instance.place()) as usize];
                 let number = self.hosted.get(&(place, member.timeline));
                 let Some((&number, negated)) = number.zip(negated) else { return };
                 if comm.instances[instance].class != CollectiveClass::NToN || !self.is_main(member.timeline, operation)
@@ -551,8 +551,8 @@ impl<'a> DelaySearch<'a> {
         timeline: LocalTimeline,
         wait: &OperationWait,
         synchronised: &Synchronised,
-        latest: &mut Latest,
-    ) -> Option<Told> {
+        latest: &mut LatestCollectives,
+    ) -> Option<WaiterSide> {
         let until = self.waited_for(timeline, wait)?;
         latest.advance(self, timeline, wait.operation);
         let collective = latest.collectives.iter().rev().find(|&&(_, place, _)| self.is_member(place, wait.cause));
@@ -561,14 +561,14 @@ impl<'a> DelaySearch<'a> {
             synchronised.before(timeline, wait.cause, wait.operation),
             collective.and_then(|collective| self.since(timeline, collective, synchronised)),
         ];
-        Some(Told { until, collective, own: own.into_iter().flatten().max() })
+        Some(WaiterSide { until, collective, own: own.into_iter().flatten().max() })
     }
 
     /// Since when the time of a hosted process counts after a collective operation of which all wait for all.
     fn since(&self, process: LocalTimeline, named: Named, synchronised: &Synchronised) -> Option<Since> {
         let (place, number) = self.member(process, named.0)?;
         let member = &self.program.collectives.comms[place].members[number];
-        let operation = self.operations[process].of_event[*member.ends.get(named.1.place())? as usize];
+        let operation = self.operations[process].of_event[member.ends.get(named.1.place())? as usize];
         let left = synchronised.first_left[place][number].get(named.1.place()).copied().unwrap_or(i64::MAX);
         Some(Since { operation, left }).filter(|_| self.is_main(process, operation))
     }
@@ -590,7 +590,7 @@ impl<'a> DelaySearch<'a> {
             DelayerOperation::Collective((comm, instance)) => {
                 let (place, number) = self.member(process, comm)?;
                 let member = &self.program.collectives.comms[place].members[number];
-                self.operations[process].of_event[*member.begins.get(instance.place())? as usize]
+                self.operations[process].of_event[member.begins.get(instance.place())? as usize]
             }
         };
         Some(operation).filter(|&operation| self.is_main(process, operation))
@@ -629,9 +629,9 @@ struct CostSums<'a> {
     synchronised: &'a Synchronised,
     stage: usize,
     sums: &'a mut DelaySums,
-    by_process: &'a mut [Ticks],
+    by_process: &'a mut [StageTicks],
     /// What the delayer did.
-    delayer: Profile,
+    delayer: ProcessProfile,
 }
 
 impl CostSums<'_> {
@@ -640,7 +640,7 @@ impl CostSums<'_> {
     }
 
     /// A wait for a hosted process; `waiter` is what the waiter did since both were synchronised.
-    fn add(&mut self, wait: &Wait, waiter: &Profile) {
+    fn add(&mut self, wait: &DelayerSide, waiter: &ProcessProfile) {
         let (search, stage) = (self.search, self.stage);
         let process = LocalTimeline(wait.delayer - search.program.first.0);
         let Some(until) = search.resolve(process, wait.until) else { return self.not_examined(wait.ticks) };
@@ -666,7 +666,7 @@ impl CostSums<'_> {
 
 /// The last collective operations of a process of which all members wait for all.
 #[derive(Default)]
-struct Latest {
+struct LatestCollectives {
     /// Which process.
     timeline: LocalTimeline,
     next: usize,
@@ -674,11 +674,11 @@ struct Latest {
     collectives: Vec<Took>,
 }
 
-impl Latest {
+impl LatestCollectives {
     /// Takes note of what was before `operation` of a timeline.
     fn advance(&mut self, search: &DelaySearch<'_>, timeline: LocalTimeline, operation: u32) {
         if timeline != self.timeline {
-            *self = Latest { timeline, ..Latest::default() };
+            *self = LatestCollectives { timeline, ..LatestCollectives::default() };
         }
         let comms = &search.program.collectives.comms;
         while let Some(&took) = search.collectives[timeline].get(self.next).filter(|entry| entry.0 < operation) {

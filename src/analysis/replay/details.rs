@@ -20,7 +20,7 @@ use clc_trace::{CollectiveOp, Result, TimelineNumber};
 use controlled_logical_clock::semantics::CollectiveClass;
 
 /// The waits of one stage, to which their details are added.
-pub(super) struct Input<'a> {
+pub(super) struct DetailInput<'a> {
     pub program: &'a Program,
     pub operations: &'a [Operations],
     pub stage: usize,
@@ -37,10 +37,10 @@ struct Received {
     sent: i64,
 }
 
-impl Input<'_> {
+impl DetailInput<'_> {
     /// Adds all details. Collective over the analysis ranks.
     pub(super) fn add(self, transport: &mut dyn Transport) -> Result<()> {
-        let Input { program, operations, stage, entered, waits } = self;
+        let DetailInput { program, operations, stage, entered, waits } = self;
         let mut received: Vec<Vec<Received>> = vec![Vec::new(); operations.len()];
         message_bounds(transport, program, entered, |channel, event, sent| {
             let channel = &program.messages.incoming[channel];
@@ -52,7 +52,7 @@ impl Input<'_> {
         })?;
         for (timeline, mut received) in received.into_iter().enumerate() {
             received.sort_unstable_by_key(|message| message.event);
-            let own = Own { operations: &operations[timeline], stage, waits: &waits[timeline].waits };
+            let own = DetailedTimeline { operations: &operations[timeline], stage, waits: &waits[timeline].waits };
             let sync = &program.timelines[timeline];
             let mut locations: Vec<u32> =
                 received.iter().map(|message| sync.location(message.event as usize)).collect();
@@ -72,7 +72,7 @@ impl Input<'_> {
 }
 
 /// One timeline.
-struct Own<'a> {
+struct DetailedTimeline<'a> {
     operations: &'a Operations,
     stage: usize,
     waits: &'a [OperationWait],
@@ -83,7 +83,7 @@ fn wait_of(waits: &[OperationWait], operation: u32) -> Option<&OperationWait> {
     waits.binary_search_by_key(&operation, |wait| wait.operation).ok().and_then(|at| waits.get(at))
 }
 
-impl Own<'_> {
+impl DetailedTimeline<'_> {
     /// The late senders among `messages` of one location, in the order in which they were received, that were sent after one received later by
     /// another operation.
     fn wrong_orders(&self, messages: &[Received], into: &mut Vec<Detail>) {
@@ -182,7 +182,7 @@ fn completions(
         contributions.results(comm, Direction::Backward, &mut |member, instance, begin, negated| {
             let (op, class) = (comm.instances[instance].op, comm.instances[instance].class);
             let own = &operations[member.timeline];
-            let (operation, end) = (own.of_event[begin as usize], member.ends[instance] as usize);
+            let (operation, end) = (own.of_event[begin as usize], member.ends.at(instance.place()) as usize);
             // One that is not complete when it is left says nothing about the others.
             if class != CollectiveClass::NToN || is_fence(op) || operation == Operations::NONE {
                 return;

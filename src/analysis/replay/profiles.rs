@@ -54,14 +54,14 @@ impl RegionPlaces {
     }
 
     /// Nothing done yet.
-    pub(super) fn profile(&self) -> Profile {
-        Profile { ticks: vec![0; self.regions.len()], touched: Vec::new(), waited: 0 }
+    pub(super) fn profile(&self) -> ProcessProfile {
+        ProcessProfile { ticks: vec![0; self.regions.len()], touched: Vec::new(), waited: 0 }
     }
 }
 
 /// What a process did. Made once and filled many times.
 #[derive(Debug, Default)]
-pub(super) struct Profile {
+pub(super) struct ProcessProfile {
     /// Time without waiting by the place of a region.
     ticks: Vec<i64>,
     /// Places that may have time.
@@ -70,7 +70,7 @@ pub(super) struct Profile {
     pub(super) waited: i64,
 }
 
-impl Profile {
+impl ProcessProfile {
     /// Nothing again.
     pub(super) fn clear(&mut self) {
         self.touched.drain(..).for_each(|place| self.ticks[place as usize] = 0);
@@ -155,7 +155,7 @@ impl<'a> Done<'a> {
     }
 
     /// Adds these operations of a hosted process and what it did before each of them; also what it did before the next one, if that is wanted.
-    fn add(&self, sums: &mut Profile, process: LocalTimeline, operations: Range<u32>, and_then: bool) {
+    fn add(&self, sums: &mut ProcessProfile, process: LocalTimeline, operations: Range<u32>, and_then: bool) {
         let (own, places) = (&self.operations[process], &self.places.processes[process.place()]);
         let times = &own.stages[self.stage];
         let list = &self.waits[process].waits;
@@ -178,7 +178,7 @@ impl<'a> Done<'a> {
 
     /// What a hosted process did since it was synchronised in an operation, or since MPI was initialised, and before operation `until`, in the place of what
     /// `sums` had.
-    pub(super) fn between(&self, sums: &mut Profile, process: LocalTimeline, since: Option<Since>, until: u32) {
+    pub(super) fn between(&self, sums: &mut ProcessProfile, process: LocalTimeline, since: Option<Since>, until: u32) {
         sums.clear();
         match since {
             Some(since) => self.add_rest(sums, process, since),
@@ -208,7 +208,7 @@ impl<'a> Done<'a> {
     }
 
     /// Adds the rest of an operation in which a hosted process was synchronised.
-    fn add_rest(&self, sums: &mut Profile, process: LocalTimeline, since: Since) {
+    fn add_rest(&self, sums: &mut ProcessProfile, process: LocalTimeline, since: Since) {
         let (own, operation) = (&self.operations[process], since.operation as usize);
         let times = &own.stages[self.stage];
         let (enter, leave) = (times.enter[operation], times.leave[operation]);

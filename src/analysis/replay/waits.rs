@@ -79,7 +79,7 @@ pub fn waits(
         search.wait(lock.timeline, lock.operation, lock.until, WaitKind::LockContention, lock.cause);
     }
     let mut all = search.finish();
-    let found = details::Input { program, operations, stage, entered: &entered, waits: &mut all };
+    let found = details::DetailInput { program, operations, stage, entered: &entered, waits: &mut all };
     found.add(transport)?;
     Ok(all)
 }
@@ -150,8 +150,8 @@ impl SearchWaits<'_> {
             let own = &operations[channel.source];
             let times = &own.stages[stage];
             let end = program.messages.incoming.get(channel.remote as usize).filter(|_| channel.host == here);
-            for (k, &send) in channel.sends.iter().enumerate() {
-                let local = end.and_then(|end| Some(posted(end.destination, *end.receives.get(k)?)));
+            for (k, send) in channel.sends.each().enumerate() {
+                let local = end.and_then(|end| Some(posted(end.destination, end.receives.get(k)?)));
                 let Some(posted) = local.or_else(|| remote.get(k).copied()) else { continue };
                 let operation = own.partner[send as usize];
                 if operation == Operations::NONE {

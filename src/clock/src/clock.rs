@@ -1,7 +1,7 @@
 //! The clock of a location as the pipeline uses it: interpolated measurements, and what was learnt from the messages on top.
 
+use super::ModelKind;
 use super::linear::{self, LinearClock};
-use super::{ClockModel, ModelKind};
 use clc_trace::{Result, Ticks};
 
 /// Local time, through the interpolation of recorded offsets, through a refinement: the composition of two nondecreasing
@@ -64,16 +64,6 @@ impl Clock {
             Some(refinement) => refinement.check_range(self.base.map(first), self.base.map(last)),
             None => Ok(()),
         }
-    }
-}
-
-impl ClockModel for Clock {
-    fn map(&self, local: Ticks) -> Ticks {
-        Clock::map(self, local)
-    }
-
-    fn kind(&self) -> ModelKind {
-        Clock::kind(self)
     }
 }
 

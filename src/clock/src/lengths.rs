@@ -60,7 +60,7 @@ impl LengthTimes {
         classes.sort_unstable();
         classes.dedup();
         let place = |class: &LengthClass| classes.binary_search(class).unwrap_or(0);
-        let equation = |(&(one, two, sign), told): (&(LengthClass, LengthClass, i8), &Told)| Equation {
+        let equation = |(&(one, two, sign), told): (&(LengthClass, LengthClass, i8), &ClassComparison)| Equation {
             classes: (place(&one), place(&two)),
             sign: f64::from(sign),
             value: told.value,
@@ -131,21 +131,21 @@ fn differ(table: &BoundTable) -> bool {
 
 /// What is told of two classes.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct ClassComparison {
     value: f64,
     sigma: f64,
 }
 
 /// By the two classes and the sign of the second one.
-type AllTold = BTreeMap<(LengthClass, LengthClass, i8), Told>;
+type AllTold = BTreeMap<(LengthClass, LengthClass, i8), ClassComparison>;
 
 /// The median of what pairs of clocks tell, and how well that is known.
-fn combined(values: &[(f64, f64)]) -> Told {
+fn combined(values: &[(f64, f64)]) -> ClassComparison {
     let mut middle: Vec<f64> = values.iter().map(|value| value.0).collect();
     let value = median(&mut middle);
     let spread = median(&mut values.iter().map(|one| (one.0 - value).abs()).collect::<Vec<_>>());
     let own = median(&mut values.iter().map(|one| one.1).collect::<Vec<_>>());
-    Told { value, sigma: spread.hypot(own) / (values.len() as f64).sqrt() }
+    ClassComparison { value, sigma: spread.hypot(own) / (values.len() as f64).sqrt() }
 }
 
 /// What round trips take.

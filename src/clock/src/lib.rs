@@ -1,6 +1,6 @@
 //! Clocks of parallel computers: from each location's own clock to one global time.
 //!
-//! A *clock model* ([`ClockModel`]) is a nondecreasing function from the local to the global clock of one location. It is pure mathematics on [`Ticks`]: no
+//! A *clock model* is a nondecreasing function from the local to the global clock of one location. It is pure mathematics on [`Ticks`]: no
 //! files, no MPI, no printing. [`LinearClock`] interpolates the clock offsets that a measurement system recorded; [`Clock`] may put a refinement on top of
 //! it. [`estimate`] makes such refinements from a table of messages; [`estimator::Estimator`] is the same for callers who gather the bounds that messages
 //! set ([`windows`]) themselves, from many ranks. `docs/clocks.md` of clc-replay explains the models, their sources, and how well they do.
@@ -102,17 +102,6 @@ pub enum ModelKind {
     Constant,
     /// The offset changes with time, linearly between measurements.
     Piecewise,
-}
-
-/// A nondecreasing function from the local clock of one location to global time.
-pub trait ClockModel {
-    /// Global time at local time `local`, clamped to [`RANGE`] on both sides of zero.
-    ///
-    /// For all `a <= b`: `map(a) <= map(b)`.
-    fn map(&self, local: Ticks) -> Ticks;
-
-    /// What the model does, for reports.
-    fn kind(&self) -> ModelKind;
 }
 
 /// Which model pre-synchronises the clocks.

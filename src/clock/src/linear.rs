@@ -1,7 +1,7 @@
 //! Linear interpolation between measured clock offsets, in exact integer arithmetic.
 
 use super::interval::Interval;
-use super::{ClockModel, ModelKind, RANGE};
+use super::{ModelKind, RANGE};
 use clc_trace::{ClockOffset, Error, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -196,16 +196,6 @@ impl LinearClock {
 impl From<LinearClock> for Vec<OffsetKnot> {
     fn from(clock: LinearClock) -> Self {
         clock.knots
-    }
-}
-
-impl ClockModel for LinearClock {
-    fn map(&self, local: Ticks) -> Ticks {
-        LinearClock::map(self, local)
-    }
-
-    fn kind(&self) -> ModelKind {
-        LinearClock::kind(self)
     }
 }
 

@@ -49,7 +49,7 @@ pub fn put_forward(least: &[Ahead], most: &[Ahead]) -> Vec<Ahead> {
         let [one, other] = &halves;
         Some(one.fit(windows)?.contradiction(other) + other.fit(windows)?.contradiction(one))
     };
-    let flat = Knots(vec![(0.0, 0.0)]);
+    let flat = ShiftKnots(vec![(0.0, 0.0)]);
     let mut best = (flat.contradiction(&all), 0);
     let shapes = std::iter::successors(Some(1), |windows| Some(2 * windows)).take_while(|&windows| windows <= WINDOWS);
     for windows in shapes {
@@ -60,7 +60,7 @@ pub fn put_forward(least: &[Ahead], most: &[Ahead]) -> Vec<Ahead> {
     }
     let found = Some(best.1).filter(|&windows| windows > 0).and_then(|windows| all.fit(windows));
     let better = found.filter(|knots| knots.contradiction(&all) < flat.contradiction(&all));
-    let Some(Knots(knots)) = better else { return constants() };
+    let Some(ShiftKnots(knots)) = better else { return constants() };
     let whole = |(time, ahead): (f64, f64)| {
         let time = i128::from(origin) + time.round() as i128;
         (time as i64, constant.saturating_add(ahead.round() as i64))
@@ -98,7 +98,7 @@ impl Bounds {
 
     /// A line, and how far it is off in the middle of each of so many windows of the same length; nothing if one of them has too few bounds, or if clocks do not
     /// differ by so much.
-    fn fit(&self, windows: usize) -> Option<Knots> {
+    fn fit(&self, windows: usize) -> Option<ShiftKnots> {
         if self.length <= 0.0 || self.least.len() < EVIDENCE || self.most.len() < EVIDENCE {
             return None;
         }
@@ -107,7 +107,8 @@ impl Bounds {
             widest(&one_each(&self.least, f64::max), &one_each(&self.most, f64::min), steepest)?;
         let line = |time: f64| intercept + slope * time;
         if windows == 1 {
-            return Some(Knots(vec![(0.0, line(0.0)), (self.length, line(self.length))])).filter(Knots::is_clock);
+            return Some(ShiftKnots(vec![(0.0, line(0.0)), (self.length, line(self.length))]))
+                .filter(ShiftKnots::is_clock);
         }
         let window = |time: f64| ((time / self.length * windows as f64) as usize).min(windows - 1);
         let mut found = vec![([0; 2], [f64::NEG_INFINITY, f64::INFINITY]); windows];
@@ -130,7 +131,7 @@ impl Bounds {
         // Before the first and behind the last middle it goes on with the line.
         let first = (0.0, line(0.0) + off[0]);
         let last = (self.length, line(self.length) + off[windows - 1]);
-        Some(Knots(std::iter::once(first).chain(inner).chain([last]).collect())).filter(Knots::is_clock)
+        Some(ShiftKnots(std::iter::once(first).chain(inner).chain([last]).collect())).filter(ShiftKnots::is_clock)
     }
 }
 
@@ -155,9 +156,9 @@ fn one_each(bounds: &[(f64, f64)], of: impl Fn(f64, f64) -> f64) -> Vec<(f64, f6
 }
 
 /// A function, constant before the first and behind the last of its knots, which are in order of time.
-struct Knots(Vec<(f64, f64)>);
+struct ShiftKnots(Vec<(f64, f64)>);
 
-impl Knots {
+impl ShiftKnots {
     /// Whether clocks differ by no more.
     fn is_clock(&self) -> bool {
         // Knots must not be at one time of the clock.

@@ -30,12 +30,12 @@ pub struct PathSearch {
     left: Vec<u32>,
     /// How often the path went from one process to another.
     pub changes: u64,
-    /// How often it did so although the cause comes after its effect, or because causes are in a circle.
+    /// How often it did so although the cause comes after its effect, or because causes are in a cycle.
     pub broken: u64,
 }
 
 impl PathSearch {
-    /// So many processes at one time are a circle: more than that many steps without any duration are not followed.
+    /// So many processes at one time are a cycle: more than that many steps without any duration are not followed.
     const SAME_TIME: usize = 256;
 
     /// From the last event of the trace, at `time` on `process`.
@@ -47,12 +47,12 @@ impl PathSearch {
     /// a wait, and then the search has gone to its cause; or `None` if there is no wait before, and the path ends here.
     pub fn step(&mut self, waits: &[PathWait]) -> Option<i64> {
         let mut next = waits.partition_point(|wait| wait.end <= self.time);
-        // A cause that the path has been at in this very moment would lead around in a circle.
+        // A cause that the path has been at in this very moment would lead around in a cycle.
         while let Some(wait) = next.checked_sub(1).map(|last| waits[last]) {
             let same = wait.end == self.time;
-            let circle = wait.cause == self.process
+            let cycle = wait.cause == self.process
                 || same && (self.left.contains(&wait.cause) || self.left.len() >= Self::SAME_TIME);
-            if !circle {
+            if !cycle {
                 if !same {
                     self.left.clear();
                 }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn a_cycle_ends() {
         let broken = |end, cause| PathWait { end, cause, broken: true };
         let waits = vec![vec![broken(20, 1)], vec![broken(20, 0)]];
         let (stretches, search) = path(&waits, 0, 30);

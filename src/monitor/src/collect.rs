@@ -84,7 +84,7 @@ impl Collected {
             let ago = duration((self.snapshot.time - remark.time).max(0.0));
             let (clock, host, what) = (&remark.clock, &remark.host, &remark.what);
             text += &format!(
-                "\nthe {clock} of {host} {what}, {ago} ago ({agents} of {} agents say so)\n",
+                "\nthe {clock} of {host} {what}, {ago} ago (reported by {agents} of {} agents)\n",
                 self.reports.len()
             );
         }
@@ -276,9 +276,9 @@ pub fn stacks(job: &Job, seen: &Collected, ranks: &[u32]) -> Vec<ProcessStacks> 
         Some(state) if state.life == Life::Gone => {
             ProcessStacks::none(rank, state.process, &state.host, "the process is gone")
         }
-        Some(state) => ProcessStacks::none(rank, state.process, &state.host, "the agent of its node does not tell"),
+        Some(state) => ProcessStacks::none(rank, state.process, &state.host, "the agent of its node has not answered"),
         None => match seen.snapshot.silent.iter().find(|node| node.ranks.contains(&rank)) {
-            Some(node) => ProcessStacks::none(rank, 0, &node.host, "the node is silent"),
+            Some(node) => ProcessStacks::none(rank, 0, &node.host, "its node is silent"),
             None => ProcessStacks::none(rank, 0, "", "no process with this rank is known"),
         },
     };
@@ -341,7 +341,7 @@ mod tests {
         let said: Vec<_> = words.iter().map(|word| (word.remark.number, word.agents, word.remark.time)).collect();
         assert_eq!(said, [(2, 2, 50.0), (2, 1, 53.0), (3, 1, 53.0), (2, 1, 80.0)]);
         assert!(seen.text().contains("the raw clock of n2 jumped forward by 5.0 ms, "), "{}", seen.text());
-        assert!(seen.text().contains("(2 of 2 agents say so)"));
+        assert!(seen.text().contains("(reported by 2 of 2 agents)"));
     }
 
     /// An agent with that number, which answers each question after so long with the next of these states of agent 1, and goes on with the last; without any it is silent.

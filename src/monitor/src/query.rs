@@ -184,7 +184,7 @@ pub fn ask<T: DeserializeOwned>(agent: SocketAddr, key: &Key, question: &Questio
     write(&mut stream, asked.as_bytes(), &body)?;
     let (found, answer) = read(&mut stream, ANSWER)?;
     if seal(key, &[b"answer", asked.as_bytes(), &answer]) != found {
-        return Err(Error::new(ErrorKind::PermissionDenied, "the answer is not sealed with the key of the job"));
+        return Err(Error::new(ErrorKind::PermissionDenied, "the answer is not authenticated with the key of the job"));
     }
     Ok(serde_json::from_slice(&answer)?)
 }

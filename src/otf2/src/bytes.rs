@@ -67,7 +67,7 @@ const LOW_BYTES: [u64; 16] = {
 };
 
 #[cold]
-fn truncated() -> Error {
+pub(crate) fn truncated() -> Error {
     Error::new("the record ends in the middle of a field")
 }
 

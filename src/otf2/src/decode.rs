@@ -1,12 +1,12 @@
 //! The fields of event records that we interpret, read fast.
 
-use crate::bytes::Reader;
+use crate::bytes::{Reader, truncated};
 use crate::chunks::{Record, RecordFields};
 use crate::interpret::root_of;
 use crate::local::LocalDefinitions;
 use clc_trace::{
-    CallParameter, Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, ParameterId, RegionId, Result,
-    Root, ThreadEvent, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    CallParameter, Collective, CollectiveOp, CommId, Event, GroupId, Message, ParameterId, RegionId, Result, Root,
+    ThreadEvent, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 
 /// Whether events of a type can take part in the synchronisation of processes, or belong to requests that do.
@@ -20,21 +20,21 @@ pub const fn synchronises(kind: u8) -> bool {
 pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
     let mut fields = record.fields();
     let event = decode_fields(record.kind, &mut fields, local)?;
-    if record.within(&fields) { Ok(event) } else { Err(ends_early()) }
+    if record.within(&fields) { Ok(event) } else { Err(truncated()) }
 }
 
 /// As [`decode`], from the fields of a record of type `kind`.
 #[inline(always)]
 pub fn decode_within(kind: u8, mut fields: RecordFields<'_>, local: &LocalDefinitions) -> Result<Event> {
     let event = decode_fields(kind, &mut fields.reader, local)?;
-    if fields.are_enough() { Ok(event) } else { Err(ends_early()) }
+    if fields.are_enough() { Ok(event) } else { Err(truncated()) }
 }
 
 /// The fields of a record that consists of the number of a request.
 #[inline(always)]
 pub fn request(mut fields: RecordFields<'_>) -> Result<u64> {
     let request = fields.reader.u64()?;
-    if fields.are_enough() { Ok(request) } else { Err(ends_early()) }
+    if fields.are_enough() { Ok(request) } else { Err(truncated()) }
 }
 
 /// What [`crate::EventRecord`] says in general, by hand for what a correction reads: this is the innermost loop of a scan. That both say the same is tested.
@@ -74,11 +74,6 @@ pub fn decode_fields(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions
         }
         _ => Event::Other,
     })
-}
-
-#[cold]
-fn ends_early() -> Error {
-    Error::new("the record ends in the middle of a field")
 }
 
 #[inline(always)]
@@ -168,7 +163,7 @@ fn thread(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result
             _ => u64::from(reader.u32()?),
         };
     }
-    ThreadEvent::from_fields(kind, fields).ok_or_else(ends_early)
+    ThreadEvent::from_fields(kind, fields).ok_or_else(truncated)
 }
 
 /// OTF2 `ThreadTeamBegin` and `ThreadTeamEnd`.

@@ -235,7 +235,7 @@ impl Tables {
             return Ok(());
         }
         Err(Error::new(format!("definitions of {length} bytes use names of {total} bytes in total"))
-            .hint("such names are implausible: the file is damaged, or was made to do damage"))
+            .hint("such names are implausible: the file is damaged or malicious"))
     }
 
     fn text(&self, id: u32) -> String {

@@ -244,7 +244,7 @@ fn find_anchor(directory: &Path) -> Result<PathBuf> {
                 .filter_map(|path| path.file_name())
                 .map(|name| name.to_string_lossy().into_owned())
                 .collect();
-            Err(Error::new(format!("several OTF2 anchor files: {}", names.join(", ")))
+            Err(Error::new(format!("the directory has several OTF2 anchor files: {}", names.join(", ")))
                 .in_file(directory)
                 .hint("specify the one you mean"))
         }

@@ -6,7 +6,7 @@ use crate::definitions::kind;
 use crate::files::Otf2Archive;
 use crate::framing::{BUFFER_FLUSH, attribute_bound, bound};
 use crate::local_file::{CLOCK_OFFSET, clock_offset_record};
-use crate::writer::{ChunkWriter, Source};
+use crate::writer::{ChunkWriter, RecordSource};
 use crate::{MappedFile, Marker, MarkerScope, TimeMap, copy};
 use clc_trace::{ClockOffset, ClockProperties, Error, EventNumber, LocationId, Result};
 use std::path::Path;
@@ -46,7 +46,7 @@ impl Otf2Archive {
                     let Some(record) = records.next().map_err(place)? else { break };
                     if index >= done {
                         same_order(&record, &writer).map_err(place)?;
-                        writer.event(time, record.raw, || event_bound(&record), Some(Source::of(&record)))?;
+                        writer.event(time, record.raw, || event_bound(&record), Some(RecordSource::of(&record)))?;
                     }
                 }
             }
@@ -66,7 +66,7 @@ impl Otf2Archive {
             if !mirrors {
                 same_order(&record, &writer).map_err(place)?;
                 let raw = if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 { &patched } else { record.raw };
-                writer.event(time, raw, || event_bound(&record), Some(Source::of(&record)))?;
+                writer.event(time, raw, || event_bound(&record), Some(RecordSource::of(&record)))?;
             }
         }
         writer.finish()?;
@@ -269,7 +269,7 @@ impl Otf2Archive {
                 raw[at..at + 8].copy_from_slice(&record.order.bytes(map(record.order.u64(*original))));
             }
             same_order(&record, &writer).map_err(|error| error.in_file(&path).at_location(location))?;
-            writer.event(map(record.time), &raw, || raw.len() + SNAPSHOT_SLACK, Some(Source::of(&record)))?;
+            writer.event(map(record.time), &raw, || raw.len() + SNAPSHOT_SLACK, Some(RecordSource::of(&record)))?;
         }
         writer.finish()?;
         Ok(())

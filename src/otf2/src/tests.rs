@@ -6,7 +6,7 @@ use crate::chunks::{FileKind, RecordReader};
 use crate::decode::decode;
 use crate::framing::{attribute_bound, bound};
 use crate::local::LocalDefinitions;
-use crate::writer::{ChunkWriter, Source};
+use crate::writer::{ChunkWriter, RecordSource};
 use crate::{ArchiveWriter, CreateOptions, Otf2Archive, definitions};
 use clc_trace::{ClockProperties, CommId, CommMembers, Communicator, Definitions, EventNumber, LocationId, Result};
 use proptest::prelude::*;
@@ -169,7 +169,7 @@ fn rewrite(bytes: &[u8], kind: FileKind, following: bool, many: bool, time: impl
     let create = if many { ChunkWriter::create_one_of_many } else { ChunkWriter::create };
     let mut writer = create(&path, SIZE, records.order(), kind != FileKind::Definitions).unwrap();
     while let Some(record) = records.next().unwrap() {
-        let source = following.then(|| Source::of(&record));
+        let source = following.then(|| RecordSource::of(&record));
         let most = || {
             let mut sum = bound(record.kind, record.payload, record.order);
             if record.attributes > 0 {

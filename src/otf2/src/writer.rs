@@ -17,17 +17,17 @@ const SPILL: usize = 16 * 1024;
 
 /// Where a record that is written again stood in its old file.
 #[derive(Debug, Clone, Copy)]
-pub struct Source {
+pub struct RecordSource {
     /// Its chunk, from 0.
     pub chunk: usize,
     /// Whether a timestamp stood before it.
     pub stamped: bool,
 }
 
-impl Source {
+impl RecordSource {
     /// The place of a record that has been read.
-    pub fn of(record: &Record<'_>) -> Source {
-        Source { chunk: record.chunk, stamped: record.stamped }
+    pub fn of(record: &Record<'_>) -> RecordSource {
+        RecordSource { chunk: record.chunk, stamped: record.stamped }
     }
 }
 
@@ -190,7 +190,7 @@ impl ChunkWriter {
         time: u64,
         raw: &[u8],
         bound: impl FnOnce() -> usize,
-        source: Option<Source>,
+        source: Option<RecordSource>,
     ) -> Result<()> {
         if self.following {
             if let Some(source) = source

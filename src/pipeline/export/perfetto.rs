@@ -172,9 +172,9 @@ impl<'a> PartialExport<'a> {
                 let receiver = &times[channel.destination];
                 let within = channel
                     .receives
-                    .iter()
+                    .each()
                     .enumerate()
-                    .filter(|(_, event)| channel.is_certain() && self.window.holds(receiver[**event as usize]));
+                    .filter(|(_, event)| channel.is_certain() && self.window.holds(receiver[*event as usize]));
                 within.map(|(k, _)| k as u32).collect()
             })
             .collect();
@@ -185,7 +185,7 @@ impl<'a> PartialExport<'a> {
             let timeline = &program.timelines[local];
             for (&k, send) in wanted.iter().zip(sends) {
                 if self.window.holds(send.time) {
-                    let event = channel.receives[k as usize] as usize;
+                    let event = channel.receives.at(k as usize) as usize;
                     let receiver = program.locations[local][timeline.location(event) as usize];
                     flows.push((send, receiver, timeline.number(event), times[local][event]));
                 }

@@ -47,7 +47,7 @@ pub fn violations(
         .map(|channel| {
             let local = channel.destination;
             let early = |event: usize| times[local][event] < bounds[local][event] && window.holds(times[local][event]);
-            let found = channel.receives.iter().enumerate().filter(|(_, event)| early(**event as usize));
+            let found = channel.receives.each().enumerate().filter(|(_, event)| early(*event as usize));
             found.map(|(k, _)| k as u32).collect()
         })
         .collect();
@@ -76,7 +76,7 @@ pub fn violations(
         for (&k, send) in wanted.iter().zip(sends) {
             let time = format!("{:.12}", seconds(send.time));
             let sender = [send.process.to_string(), send.location.to_string(), send.number.to_string(), time];
-            let event = channel.receives[k as usize] as usize;
+            let event = channel.receives.at(k as usize) as usize;
             let what = match channel.trust.op() {
                 Some(op) => op.name(),
                 None if channel.is_certain() => "message",
@@ -88,7 +88,7 @@ pub fn violations(
     for comm in &program.collectives.comms {
         for member in &comm.members {
             let local = member.timeline;
-            for (instance, &end) in comm.instances.iter().zip(member.ends.iter()) {
+            for (instance, end) in comm.instances.iter().zip(member.ends.each()) {
                 let event = end as usize;
                 let (time, bound) = (times[local][event], bounds[local][event]);
                 if bound != NO_LOWER_BOUND && time < bound && window.holds(time) {

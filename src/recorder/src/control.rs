@@ -12,7 +12,7 @@ const SMALLEST: usize = 16 << 10;
 
 /// A moment of the run.
 #[derive(Debug, Clone, PartialEq)]
-enum Moment {
+enum RunMoment {
     /// So many nanoseconds after `MPI_Init`.
     Time(u64),
     /// The beginning or end of a region of this name, so many times.
@@ -31,8 +31,8 @@ pub struct Control {
     pub load: [f64; 3],
     /// On this signal, what a ring holds is written.
     pub signal: Option<i32>,
-    start: Option<Moment>,
-    stop: Option<Moment>,
+    start: Option<RunMoment>,
+    stop: Option<RunMoment>,
 }
 
 /// Nothing is recorded for the moment, but what later records need.
@@ -104,7 +104,7 @@ impl Control {
     /// So many nanoseconds have passed since `MPI_Init`; there were so many before.
     pub fn passed(&self, before: u64, now: u64) {
         let is_now =
-            |moment: &Option<Moment>| matches!(moment, Some(Moment::Time(time)) if (before..now).contains(time));
+            |moment: &Option<RunMoment>| matches!(moment, Some(RunMoment::Time(time)) if (before..now).contains(time));
         if is_now(&self.start) {
             PAUSED.store(false, Ordering::Relaxed);
         }
@@ -115,7 +115,7 @@ impl Control {
 
     /// A region of the program's own begins.
     pub fn begun(&self, name: &[u8]) {
-        if let Some(Moment::Region(wanted, number)) = &self.start
+        if let Some(RunMoment::Region(wanted, number)) = &self.start
             && wanted == name
             && BEGUN.fetch_add(1, Ordering::Relaxed) + 1 == *number
         {
@@ -125,7 +125,7 @@ impl Control {
 
     /// It has ended.
     pub fn ended(&self, name: &[u8]) {
-        if let Some(Moment::Region(wanted, number)) = &self.stop
+        if let Some(RunMoment::Region(wanted, number)) = &self.stop
             && wanted == name
             && ENDED.fetch_add(1, Ordering::Relaxed) + 1 == *number
         {
@@ -135,13 +135,13 @@ impl Control {
 }
 
 /// `time:NANOSECONDS`, `region:NAME` or `iteration:NAME:NUMBER`.
-fn moment(text: &str) -> Option<Moment> {
+fn moment(text: &str) -> Option<RunMoment> {
     match text.split_once(':')? {
-        ("time", time) => Some(Moment::Time(time.parse().ok()?)),
-        ("region", name) => Some(Moment::Region(name.as_bytes().to_vec(), 1)),
+        ("time", time) => Some(RunMoment::Time(time.parse().ok()?)),
+        ("region", name) => Some(RunMoment::Region(name.as_bytes().to_vec(), 1)),
         ("iteration", text) => {
             let (name, number) = text.rsplit_once(':')?;
-            Some(Moment::Region(name.as_bytes().to_vec(), number.parse().ok()?))
+            Some(RunMoment::Region(name.as_bytes().to_vec(), number.parse().ok()?))
         }
         _ => None,
     }

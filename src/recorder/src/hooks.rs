@@ -85,7 +85,7 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
                 before(session, stream, call, arguments)
             };
             if !written {
-                session::stop("there is no more room on the disk");
+                session::stop("there is no space left on the disk");
                 return false;
             }
             if let Some((board, slot)) = watched(here, session) {
@@ -179,7 +179,7 @@ pub fn append(integers: usize, write: impl FnOnce(&mut Stream)) {
                 write(stream);
                 stream.commit();
             } else {
-                session::stop("there is no more room on the disk");
+                session::stop("there is no space left on the disk");
             }
         }
         here.busy.set(false);
@@ -232,7 +232,7 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
         if written {
             stream.commit();
         } else {
-            session::stop("there is no more room on the disk");
+            session::stop("there is no space left on the disk");
         }
         here.busy.set(false);
     })

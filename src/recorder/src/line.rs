@@ -23,7 +23,7 @@ const BYTES: usize = 4096;
 
 /// The memory. What one side writes is not in a line, nor in a pair of lines, of what the other side writes.
 #[repr(C, align(128))]
-struct Page {
+struct LinePages {
     question: Padded<AtomicU64>,
     answer: Padded<Answer>,
 }
@@ -40,7 +40,7 @@ struct Answer {
 
 /// One end of it.
 pub struct Line {
-    page: &'static Page,
+    page: &'static LinePages,
     path: PathBuf,
 }
 
@@ -74,7 +74,7 @@ impl Line {
 
     /// Asks, until the row is full or nobody answers any more.
     pub fn ask(&self, batch: &mut Batch) {
-        let Page { question: Padded(question), answer: Padded(answer) } = self.page;
+        let LinePages { question: Padded(question), answer: Padded(answer) } = self.page;
         let mut number = question.load(Ordering::Relaxed) & !END;
         for _ in 0..ROW {
             number += 1;
@@ -93,7 +93,7 @@ impl Line {
 
     /// Answers until the other side has ended its row, or does nothing.
     pub fn answer(&self) {
-        let Page { question: Padded(question), answer: Padded(answer) } = self.page;
+        let LinePages { question: Padded(question), answer: Padded(answer) } = self.page;
         // The end of an earlier row, of which this side has not heard, is not that of this one.
         let old = Some(question.load(Ordering::Acquire)).filter(|number| number & END != 0);
         let mut last = old.unwrap_or_else(|| answer.number.load(Ordering::Relaxed));
@@ -132,12 +132,12 @@ fn until(mut is_so: impl FnMut() -> bool) -> bool {
 }
 
 /// Maps it for as long as the process lives.
-fn map(file: &std::fs::File) -> Option<&'static Page> {
+fn map(file: &std::fs::File) -> Option<&'static LinePages> {
     let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
     // SAFETY: a new mapping of a file that is long enough.
     let start = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, shared, file.as_raw_fd(), 0) };
     // SAFETY: it stays mapped, it is as long and as aligned as a page, and any content of it is valid: there are atomic integers only.
-    (start != libc::MAP_FAILED).then(|| unsafe { &*start.cast::<Page>() })
+    (start != libc::MAP_FAILED).then(|| unsafe { &*start.cast::<LinePages>() })
 }
 
 /// Where the calling thread may run for a while: afterwards it may run where it could before.
@@ -206,7 +206,7 @@ mod tests {
     fn an_answer_stays_when_nothing_follows_it() {
         let directory = tempfile::tempdir().expect("a directory");
         let [asking, answering] = line(directory.path());
-        let Page { question: Padded(question), answer: Padded(answer) } = asking.page;
+        let LinePages { question: Padded(question), answer: Padded(answer) } = asking.page;
         // It is there when the other one first looks, however late that is.
         question.store(1, Ordering::Release);
         let answerer = std::thread::spawn(move || answering.answer());

@@ -94,7 +94,7 @@ pub fn stop(why: &str) {
         if let Some(board) = monitor::board() {
             board.phase(layout::phase::UNWATCHED);
         }
-        say(&format!("rank {}: {why}; recording ends here, the program goes on", session.rank));
+        say(&format!("rank {}: {why}; recording stops, the application continues", session.rank));
     }
 }
 
@@ -163,7 +163,7 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
         Ok(stream) => stream,
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             if rank == 0 {
-                say("a program has been recorded already; this one is not");
+                say("another program has already been recorded; this one is not");
             }
             return null_mut();
         }
@@ -234,7 +234,7 @@ pub fn finish(stream: *mut Stream, (number, entered): (u64, u64), measure: bool)
             let state = if complete.is_ok() { format::FINISHED } else { format::STOPPED };
             stream.buffers.file.number(field::STATE).store(state, Ordering::Release);
             if let Err(error) = complete {
-                say(&format!("rank {}: the last events cannot be written: {error}", session.rank));
+                say(&format!("rank {}: cannot write the last events: {error}", session.rank));
             }
         }
     }

@@ -230,21 +230,21 @@ fn thread_waits_by_process(analysis: &Analysis) -> String {
 }
 
 /// Name and share of every entry of a list.
-type Entries = Vec<(String, Share)>;
+type ShareEntries = Vec<(String, Share)>;
 
-fn by_call_path(path: &CriticalPath) -> Entries {
+fn by_call_path(path: &CriticalPath) -> ShareEntries {
     path.by_call_path.iter().map(|entry| (field(&entry.call_path.join("/")), entry.share)).collect()
 }
 
-fn by_region(path: &CriticalPath) -> Entries {
+fn by_region(path: &CriticalPath) -> ShareEntries {
     path.by_region.iter().map(|entry| (field(&entry.region), entry.share)).collect()
 }
 
-fn by_process(path: &CriticalPath) -> Entries {
+fn by_process(path: &CriticalPath) -> ShareEntries {
     path.by_process.iter().map(|entry| (entry.process.to_string(), entry.share)).collect()
 }
 
-fn path(stages: &Stages<CriticalPath>, name: &str, entries: &dyn Fn(&CriticalPath) -> Entries) -> String {
+fn path(stages: &Stages<CriticalPath>, name: &str, entries: &dyn Fn(&CriticalPath) -> ShareEntries) -> String {
     table(&format!("stage,{name},seconds,share,weight_seconds,weight_share"), |text| {
         for (stage, path) in named(stages) {
             for (name, share) in entries(path) {

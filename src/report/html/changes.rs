@@ -10,7 +10,7 @@ pub fn body(report: &Report) -> Option<String> {
     let mut html = facts(&[
         ("Events moved", format!("{} of {}", count(displacement.events_moved), count(displacement.events))),
         ("Largest move", duration(displacement.largest_seconds)),
-        ("Mean move of those", duration(displacement.mean_seconds)),
+        ("Mean move of these events", duration(displacement.mean_seconds)),
         ("Largest move from the recorded times", duration(displacement.from_recorded_largest_seconds)),
     ]);
     html += &intervals(displacement);

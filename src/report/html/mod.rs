@@ -45,7 +45,7 @@ pub fn html(report: &Report) -> Result<String> {
         .chain([
             Some(Chapter { id: "violations", title: "Violations", body: violations::body(report) }),
             clocks::body(report).map(|body| Chapter { id: "clocks", title: "Clock error over time", body }),
-            matrix::body(report).map(|body| Chapter { id: "pairs", title: "Who with whom", body }),
+            matrix::body(report).map(|body| Chapter { id: "pairs", title: "Messages by sender and receiver", body }),
             worst::body(report).map(|body| Chapter { id: "worst", title: "The worst violations", body }),
             changes::body(report).map(|body| Chapter { id: "changes", title: "What the correction changed", body }),
             Some(Chapter { id: "run", title: "The run", body: run::body(report) }),

@@ -90,7 +90,7 @@ fn left_out(report: &Report) -> String {
             row(reason.count, &format!("{}: {}", op.operation, reason.reason));
         }
     }
-    let not_replayed = if rows.is_empty() { String::new() } else { table("Not replayed", &["", "how many"], rows) };
+    let not_replayed = if rows.is_empty() { String::new() } else { table("Not replayed", &["", "count"], rows) };
     not_replayed + &in_doubt(report)
 }
 

@@ -182,9 +182,9 @@ fn distances(details: &Details) -> String {
         .map(|(index, class)| (index as f64 * width, duration(class.0)))
         .collect();
     svg += &frame.x_axis(&labels, "too early by");
-    let label = "How far receives are too early, by stage. The table below has the numbers.";
+    let label = "How early receives are, by stage. The table below has the numbers.";
     let mut head = vec!["too early by"];
-    head.extend(stages.iter().flat_map(|stage| [stage.stage.words(), "of these in collectives"]));
+    head.extend(stages.iter().flat_map(|stage| [stage.stage.words(), "of which in collectives"]));
     let rows = classes.iter().map(|class| {
         let mut row = vec![name(class)];
         for stage in &stages {
@@ -194,7 +194,7 @@ fn distances(details: &Details) -> String {
         }
         row
     });
-    figure("How far they are too early", &(legend(&details.stages) + &frame.svg(label, &svg)))
+    figure("How early they are", &(legend(&details.stages) + &frame.svg(label, &svg)))
         + &fold("The numbers", &table("Receives too early by distance", &head, rows))
 }
 

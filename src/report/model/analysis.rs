@@ -248,6 +248,13 @@ pub struct Waiting {
     pub after_count: Option<u64>,
 }
 
+impl Waiting {
+    /// Whether there is any of it, in any stage.
+    pub fn occurs(&self) -> bool {
+        self.before_count > 0 || self.after_count.unwrap_or(0) > 0
+    }
+}
+
 /// Waiting time of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KindWaiting {

@@ -41,7 +41,7 @@ impl Overlap {
         let target = self.target.map_or_else(|| "all targets".to_owned(), |target| format!("target {target}"));
         let (held, acquired) = (&self.held, &self.acquired);
         format!(
-            "window {}, {target}: rank {} has it at {:.9} s (location {}, event {}), rank {} until {:.9} s (location {}, event {})",
+            "window {}, {target}: rank {} acquires it at {:.9} s (location {}, event {}), rank {} holds it until {:.9} s (location {}, event {})",
             self.window,
             acquired.process,
             acquired.seconds,

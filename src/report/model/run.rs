@@ -120,9 +120,9 @@ impl LatencyUsed {
     pub fn why(&self) -> Option<&'static str> {
         match self.basis {
             LatencyBasis::Given => None,
-            LatencyBasis::RoundTrips => Some("by the quickest round trips and messages"),
-            LatencyBasis::Limited => Some("at most what every message takes"),
-            LatencyBasis::Unclear => Some("the trace does not show more"),
+            LatencyBasis::RoundTrips => Some("from the quickest round trips and messages"),
+            LatencyBasis::Limited => Some("limited to what every message takes"),
+            LatencyBasis::Unclear => Some("the trace does not show a larger one"),
         }
     }
 }

@@ -85,7 +85,7 @@ fn execution(analysis: &Analysis) -> String {
     row("execution time", &|stage| duration(stage.seconds));
     row("computation, all", &|stage| duration(stage.computation_seconds));
     row("communication, all", &|stage| duration(stage.communication_seconds));
-    row("  of it waiting", &|stage| duration(stage.waiting_seconds));
+    row("  of which waiting", &|stage| duration(stage.waiting_seconds));
     row("idle, all", &|stage| duration(stage.idle_seconds));
     row("speedup", &|stage| format!("{:.2}", stage.speedup));
     row("efficiency", &|stage| share(stage.efficiency));
@@ -117,17 +117,12 @@ fn headings(first: &str, analysis: &Analysis) -> Vec<String> {
     all.iter().take(shown).map(|&heading| heading.to_owned()).collect()
 }
 
-/// Whether there is any of it, in any stage.
-fn occurs(waiting: &Waiting) -> bool {
-    waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0
-}
-
 fn waits(analysis: &Analysis) -> String {
-    let details = || analysis.waits.details.iter().filter(|detail| occurs(&detail.waiting));
+    let details = || analysis.waits.details.iter().filter(|detail| detail.waiting.occurs());
     let row = |name: &str, waiting: &Waiting| std::iter::once(name.to_owned()).chain(cells(waiting)).collect();
     let mut table = TextTable::default();
     table.push(headings("Waiting", analysis));
-    for kind in analysis.waits.kinds.iter().filter(|kind| occurs(&kind.waiting)) {
+    for kind in analysis.waits.kinds.iter().filter(|kind| kind.waiting.occurs()) {
         table.push(row(kind.kind.name(), &kind.waiting));
         for detail in details().filter(|detail| detail.part_of == Some(kind.kind)) {
             table.push(row(&format!("  {}", detail.kind.name()), &detail.waiting));
@@ -240,7 +235,7 @@ fn delays(analysis: &Analysis, rows: usize) -> String {
 /// Waiting of threads: nothing where none waited.
 fn threads(analysis: &Analysis, rows: usize) -> String {
     let threads = &analysis.waits.threads;
-    let kinds: Vec<_> = threads.kinds.iter().filter(|kind| occurs(&kind.waiting)).collect();
+    let kinds: Vec<_> = threads.kinds.iter().filter(|kind| kind.waiting.occurs()).collect();
     if kinds.is_empty() {
         return String::new();
     }

@@ -20,8 +20,7 @@ pub(super) fn text(report: &Report, indent: usize) -> String {
     let mut text = labelled("Locks", &format!("{compared} compared, overlaps: {found}"), indent);
     if last.assumed > 0 {
         let assumed = plural(last.assumed, "acquisition");
-        text +=
-            &labelled("", &format!("{assumed} not recorded, so taken as when the requesting call returned"), indent);
+        text += &labelled("", &format!("{assumed} not recorded: assumed when the requesting call returned"), indent);
     }
     if let Some(worst) = &last.worst {
         text += &labelled("", &worst.words(), indent);

@@ -54,7 +54,7 @@ impl LatencyModel {
         for (name, class) in [("within a node", self.same_node), ("between nodes", self.other_node)] {
             for (what, time) in [("minimum latency", class.minimum), ("latency tail", class.tail)] {
                 if !(0..=SECOND).contains(&time) {
-                    return Err(Error::new(format!("the {what} {name} is {time} ps")).hint("allowed are 0 to 1 s"));
+                    return Err(Error::new(format!("the {what} {name} is {time} ps")).hint("allowed: 0 to 1 s"));
                 }
             }
             if class.bandwidth < 1_000_000 {
@@ -63,9 +63,7 @@ impl LatencyModel {
             }
         }
         if !(0.0..=10.0).contains(&self.asymmetry) {
-            return Err(
-                Error::new(format!("the asymmetry of routes is {}", self.asymmetry)).hint("allowed are 0 to 10")
-            );
+            return Err(Error::new(format!("the asymmetry of routes is {}", self.asymmetry)).hint("allowed: 0 to 10"));
         }
         Ok(())
     }

@@ -24,10 +24,10 @@ impl MeasurementPlan {
     /// More than 10,000 measurements, or exchanges outside 1 to 10,000.
     pub fn validate(&self) -> Result<()> {
         if self.count > 10_000 {
-            return Err(Error::new(format!("{} offset measurements", self.count)).hint("allowed are 0 to 10000"));
+            return Err(Error::new(format!("{} offset measurements", self.count)).hint("allowed: 0 to 10000"));
         }
         if !(1..=10_000).contains(&self.exchanges) {
-            return Err(Error::new(format!("{} exchanges", self.exchanges)).hint("allowed are 1 to 10000"));
+            return Err(Error::new(format!("{} exchanges", self.exchanges)).hint("allowed: 1 to 10000"));
         }
         Ok(())
     }

@@ -100,7 +100,7 @@ impl Scenario {
         let check = |fine: bool, what: String, allowed: &str| {
             if fine { Ok(()) } else { Err(Error::new(what).hint(allowed)) }
         };
-        check((1..=MOST).contains(&self.ranks), format!("{} ranks", self.ranks), "allowed are 1 to 1048576")?;
+        check((1..=MOST).contains(&self.ranks), format!("{} ranks", self.ranks), "allowed: 1 to 1048576")?;
         let least = self.pattern.least_ranks();
         if self.ranks < least {
             let message = format!("pattern {} needs at least {least} ranks, not {}", self.pattern.name(), self.ranks);
@@ -116,12 +116,12 @@ impl Scenario {
         check(
             (1..=1_000_000_000_000).contains(&self.events),
             format!("{} events per process", self.events),
-            "allowed are 1 to 10^12",
+            "allowed: 1 to 10^12",
         )?;
         check(
             (1..=MOST).contains(&self.communicators),
             format!("{} communicators", self.communicators),
-            "allowed are 1 to 1048576",
+            "allowed: 1 to 1048576",
         )?;
         check((0..=SECOND).contains(&self.compute), format!("a computation of {} ps", self.compute), "0 to 1 s")?;
         check((0..=3600 * SECOND).contains(&self.idle), format!("{} ps without communication", self.idle), "0 to 1 h")?;
@@ -131,7 +131,7 @@ impl Scenario {
         check(
             (1..=SECOND as u64).contains(&self.resolution),
             format!("a resolution of {} ticks per second", self.resolution),
-            "allowed are 1 to 10^12",
+            "allowed: 1 to 10^12",
         )?;
         self.measurements.validate()?;
         self.latency.validate()

@@ -5,34 +5,34 @@ use crate::EventNumber;
 /// Locations and event numbers of a list of events: four bytes each as long as the locations are 0 and the numbers below 2³².
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
-    numbers: Numbers,
+    numbers: EventNumbers,
     /// Index of the location within the timeline; empty as long as that is 0 for all.
     locations: Vec<u32>,
 }
 
 /// Event numbers: four bytes each as long as that is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Numbers {
+enum EventNumbers {
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
 }
 
-impl Default for Numbers {
+impl Default for EventNumbers {
     fn default() -> Self {
-        Numbers::Narrow(Vec::new())
+        EventNumbers::Narrow(Vec::new())
     }
 }
 
 impl Places {
     /// Empty, with room for `capacity` places.
     pub fn with_capacity(capacity: usize) -> Places {
-        Places { numbers: Numbers::Narrow(Vec::with_capacity(capacity)), locations: Vec::new() }
+        Places { numbers: EventNumbers::Narrow(Vec::with_capacity(capacity)), locations: Vec::new() }
     }
 
     fn len(&self) -> usize {
         match &self.numbers {
-            Numbers::Narrow(numbers) => numbers.len(),
-            Numbers::Wide(numbers) => numbers.len(),
+            EventNumbers::Narrow(numbers) => numbers.len(),
+            EventNumbers::Wide(numbers) => numbers.len(),
         }
     }
 
@@ -41,7 +41,7 @@ impl Places {
     pub fn push(&mut self, location: u32, number: EventNumber) {
         match (&mut self.numbers, u32::try_from(number.0)) {
             // Nearly all of them.
-            (Numbers::Narrow(numbers), Ok(number)) if location == 0 && self.locations.is_empty() => {
+            (EventNumbers::Narrow(numbers), Ok(number)) if location == 0 && self.locations.is_empty() => {
                 numbers.push(number)
             }
             _ => self.push_any(location, number),
@@ -58,14 +58,14 @@ impl Places {
             self.locations.push(location);
         }
         match &mut self.numbers {
-            Numbers::Narrow(numbers) => match u32::try_from(number.0) {
+            EventNumbers::Narrow(numbers) => match u32::try_from(number.0) {
                 Ok(number) => numbers.push(number),
                 Err(_) => {
                     let wide = numbers.iter().map(|&number| u64::from(number)).chain([number.0]).collect();
-                    self.numbers = Numbers::Wide(wide);
+                    self.numbers = EventNumbers::Wide(wide);
                 }
             },
-            Numbers::Wide(numbers) => numbers.push(number.0),
+            EventNumbers::Wide(numbers) => numbers.push(number.0),
         }
     }
 
@@ -73,8 +73,8 @@ impl Places {
     #[inline]
     pub fn number(&self, index: usize) -> EventNumber {
         EventNumber(match &self.numbers {
-            Numbers::Narrow(numbers) => u64::from(numbers[index]),
-            Numbers::Wide(numbers) => numbers[index],
+            EventNumbers::Narrow(numbers) => u64::from(numbers[index]),
+            EventNumbers::Wide(numbers) => numbers[index],
         })
     }
 

@@ -129,7 +129,7 @@ fn number_nodes(definitions: &Definitions, timelines: &mut [Timeline]) -> usize 
             if let Some(&known) = nearest.get(&node.id) {
                 break known;
             }
-            // Whoever comes here again before there is an answer has gone in a circle, and there is none.
+            // Whoever comes here again before there is an answer has gone in a cycle, and there is none.
             nearest.insert(node.id, None);
             passed.push(node.id);
             at = node.parent;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_of_levels_end() {
+    fn cycles_of_levels_end() {
         let tree = [("machine", Some(2)), ("rack", Some(0)), ("row", Some(1)), ("shelf", Some(0)), ("self", Some(4))];
         // Nothing there is called a node: what is directly above counts.
         assert_eq!(nodes(&tree, &[0, 1, 2, 3, 4, 9, 1]), [0, 1, 2, 3, 4, 5, 1]);

@@ -331,7 +331,7 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let full = run(&mut command);
     assert!(full.stdout.contains("sends "), "{}\n{}", full.stdout, full.stderr);
-    assert!(full.stderr.contains("there is no more room"), "{}", full.stderr);
+    assert!(full.stderr.contains("there is no space left"), "{}", full.stderr);
 }
 
 #[test]

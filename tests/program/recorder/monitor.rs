@@ -108,10 +108,10 @@ fn a_rank_that_computes_is_missing_in_a_barrier() {
 }
 
 #[test]
-fn a_circle_of_receives_is_told_with_its_tags() {
-    let job = Running::start(OPEN_MPI, "circle", 3, &[]);
+fn a_cycle_of_receives_is_told_with_its_tags() {
+    let job = Running::start(OPEN_MPI, "cycle", 3, &[]);
     let parts = [
-        "ranks 0-2 wait in a circle",
+        "ranks 0-2 wait in a cycle",
         "rank 1 in MPI_Recv from rank 2 (tag 41)",
         "rank 2 in MPI_Recv from rank 0 (tag 42)",
     ];
@@ -122,14 +122,14 @@ fn a_circle_of_receives_is_told_with_its_tags() {
 fn a_rank_that_does_not_come_to_mpi_init_is_named() {
     for library in [OPEN_MPI, MPICH] {
         let job = Running::start(library, "init", 3, &[]);
-        job.hangs(&[1], &["rank 1 has not called MPI_Init, where ranks 0, 2 wait"]);
+        job.hangs(&[1], &["rank 1 has not called MPI_Init, in which ranks 0, 2 have waited"]);
     }
 }
 
 #[test]
 fn a_stopped_process_is_named() {
     let job = Running::start(OPEN_MPI, "stop", 3, &[]);
-    let said = job.hangs(&[1], &["rank 1 is stopped", "2 ranks wait"]);
+    let said = job.hangs(&[1], &["rank 1 has been stopped", "2 ranks wait"]);
     assert_eq!(said["ranks"][1]["state"], "stopped");
 }
 
@@ -175,13 +175,13 @@ fn stacks_are_told_on_request() {
 #[test]
 fn stacks_of_stopped_and_killed_processes_are_told_as_well() {
     let job = Running::start(OPEN_MPI, "stop", 3, &[]);
-    job.hangs(&[1], &["rank 1 is stopped"]);
+    job.hangs(&[1], &["rank 1 has been stopped"]);
     for _ in 0..2 {
         let (said, _) = job.why_with(&["--stacks"]);
         let names = functions(&said["stacks"][0]["threads"][0]);
         assert!(names.contains(&"main") && names.iter().any(|name| name.contains("raise")), "{:#}", said["stacks"]);
     }
-    job.hangs(&[1], &["rank 1 is stopped"]);
+    job.hangs(&[1], &["rank 1 has been stopped"]);
     let job = Running::start(OPEN_MPI, "kill", 3, &[]);
     job.until(|said| said["verdict"] == "failed");
     let (said, _) = job.why_with(&["--stacks"]);
@@ -191,10 +191,7 @@ fn stacks_of_stopped_and_killed_processes_are_told_as_well() {
 #[test]
 fn different_operations_are_told() {
     let job = Running::start(OPEN_MPI, "differ", 4, &[]);
-    job.hangs(
-        &[1],
-        &["operation 3 of MPI_COMM_WORLD is not the same everywhere", "rank 1 is in MPI_Allreduce", "MPI_Bcast"],
-    );
+    job.hangs(&[1], &["ranks disagree on operation 3 of MPI_COMM_WORLD", "rank 1 is in MPI_Allreduce", "MPI_Bcast"]);
 }
 
 #[test]
@@ -202,7 +199,7 @@ fn requests_and_tests_in_vain_lead_to_who_computes() {
     let job = Running::start(OPEN_MPI, "waitall", 3, &[]);
     let said = job.hangs(
         &[2],
-        &["rank 1 has waited for rank 2", "MPI_Irecv from rank 2 (tag 9)", "1 more waits for", "it computes"],
+        &["rank 1 has waited for rank 2", "MPI_Irecv from rank 2 (tag 9)", "1 more rank waits for", "it computes"],
     );
     assert_eq!((&said["ranks"][0]["state"], &said["ranks"][1]["state"]), (&"waits".into(), &"tests".into()));
 }
@@ -261,7 +258,7 @@ fn who_holds_a_lock_of_a_window_is_named() {
     for library in [OPEN_MPI, MPICH] {
         let job = Running::start(library, "lock", 3, &[]);
         // Libraries wait in different calls for it.
-        let parts = ["rank 0 has waited for rank 1 for ", "in MPI_Win_", "of which rank 1 holds a lock", "it computes"];
+        let parts = ["rank 0 has waited for rank 1 for ", "in MPI_Win_", "on which rank 1 holds a lock", "it computes"];
         job.hangs(&[1], &parts);
     }
 }
@@ -270,12 +267,12 @@ fn who_holds_a_lock_of_a_window_is_named() {
 fn who_does_not_come_to_the_epoch_of_a_group_is_named() {
     for library in [OPEN_MPI, MPICH] {
         let job = Running::start(library, "post", 3, &[]);
-        let parts = ["rank 0 has waited for rank 1 for ", "for which MPI_Win_post is missing there", "it computes"];
+        let parts = ["rank 0 has waited for rank 1 for ", "which needs MPI_Win_post on rank 1", "it computes"];
         job.hangs(&[1], &parts);
         drop(job);
         let job = Running::start(library, "complete", 3, &[]);
         let parts =
-            ["rank 0 has waited for rank 1 for ", "in MPI_Win_wait (window ", "MPI_Win_complete is missing there"];
+            ["rank 0 has waited for rank 1 for ", "in MPI_Win_wait (window ", "which needs MPI_Win_complete on rank 1"];
         job.hangs(&[1], &parts);
     }
 }
@@ -294,7 +291,7 @@ fn who_is_looked_for_again_and_again_is_named() {
         let job = Running::start(library, way, 3, &[]);
         let parts = [
             "rank 0 has waited for rank 1",
-            &format!("in repeated {function} from rank 1 (tag 5) (1 more waits for these); it computes"),
+            &format!("in repeated {function} from rank 1 (tag 5) (1 more rank waits for them); it computes"),
         ];
         let said = job.hangs(&[1], &parts);
         assert_eq!((&said["ranks"][0]["state"], &said["ranks"][2]["state"]), (&"tests".into(), &"waits".into()));
@@ -349,7 +346,7 @@ fn a_healthy_job_raises_no_alarm_and_leaves_nothing() {
         while begun.elapsed() < Duration::from_millis(2500) {
             let mut watch = clc_replay("watch");
             let said = run(watch.arg(app.path("run")).arg("--why").env("CLC_REPLAY_JOBS", app.path("jobs")));
-            moved |= said.stdout.starts_with("the job moves: 3 of 3 ranks");
+            moved |= said.stdout.starts_with("the job makes progress: 3 of 3 ranks");
             std::thread::sleep(Duration::from_millis(100));
         }
         let ended = job.wait_with_output().expect("an end");
@@ -476,7 +473,7 @@ fn an_agent_that_was_killed_is_replaced() {
     };
     // There is one already.
     let refused = run(&mut alone());
-    assert!(refused.status == 2 && refused.stderr.contains("runs on this node already"), "{}", refused.stderr);
+    assert!(refused.status == 2 && refused.stderr.contains("is already running on this node"), "{}", refused.stderr);
     run(Command::new("kill").arg("-KILL").arg(agent(&job.app.path("run.monitor")).to_string())).expect(0, "kill");
     job.until(|said| said["sentence"].as_str().is_some_and(|sentence| sentence.contains("silent")));
     let _alone = Alone(alone().spawn().expect("an agent"));

@@ -66,11 +66,11 @@ fn formulas_and_sensors_are_loaded_while_the_job_runs() {
     assert_eq!(tell(&directory, &["formula", "both"]), (String::new(), 0));
     until(&directory, "run", |said| said["agents"][0]["formulas"] == json!([]));
     for (words, why) in [
-        (&["formula", "bad", "system('id')"][..], "this is no formula"),
+        (&["formula", "bad", "system('id')"][..], "not a formula"),
         (&["formula", "bad", "load1"], "unknown name load1"),
-        (&["formula", "a b", "1"], "a name has letters"),
-        (&["sensor", "power", "energy"], "a sensor is a file by its whole path"),
-        (&["sense", "power"], "an agent is told"),
+        (&["formula", "a b", "1"], "a name may contain only letters"),
+        (&["sensor", "power", "energy"], "a sensor needs the absolute path"),
+        (&["sense", "power"], "expected `put KEY VALUE`"),
     ] {
         let (said, status) = tell(&directory, words);
         assert!(status == 2 && said.contains(why), "{words:?}: {said}");

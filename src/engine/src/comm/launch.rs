@@ -87,7 +87,7 @@ impl Launch {
                 _ => Ok(false),
             },
             Some(other) => {
-                Err(Error::new(format!("CLC_REPLAY_MPI is '{other}'")).hint("allowed are 'always' and 'never'"))
+                Err(Error::new(format!("CLC_REPLAY_MPI is '{other}'")).hint("it has to be 'always' or 'never'"))
             }
         }
     }

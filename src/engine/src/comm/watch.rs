@@ -171,7 +171,7 @@ impl Watch {
         heard.sign = sign;
         heard.home = home.or(heard.home.take());
         std::mem::take(&mut heard.reported)
-            .then(|| format!("heartbeat from rank {rank} again, after {} s", silent.as_secs()))
+            .then(|| format!("heartbeat from rank {rank} received again after {} s", silent.as_secs()))
     }
 
     /// This rank has waited for `waited` in one wait, and still does. Returns what is to be told.
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(watch.look(Duration::from_secs(20), after(start, 21)).len(), 2);
         assert!(watch.look(Duration::from_secs(39), after(start, 39)).is_empty());
         let again = watch.hear(2, sign(true, None), None, after(start, 39));
-        assert_eq!(again.as_deref(), Some("heartbeat from rank 2 again, after 39 s"));
+        assert_eq!(again.as_deref(), Some("heartbeat from rank 2 received again after 39 s"));
         assert_eq!(watch.hear(2, sign(true, None), None, after(start, 40)), None);
         // The next long wait begins anew.
         assert!(watch.look(Duration::from_secs(1), after(start, 41)).is_empty());

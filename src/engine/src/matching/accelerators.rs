@@ -113,7 +113,7 @@ struct Issue {
 
 /// What a stream does.
 #[derive(Debug, Clone, Copy)]
-struct Work {
+struct StreamWork {
     kind: Kind,
     stream: u32,
     begin: usize,
@@ -123,14 +123,14 @@ struct Work {
 }
 
 /// Calls that issue work, and the places of that work.
-type Class<'a> = (Vec<&'a Issue>, Vec<usize>);
+type IssueAndWork<'a> = (Vec<&'a Issue>, Vec<usize>);
 
 /// For each location that issues and each stream: the numbers of the calls, and the steps at which their work ends.
 type IssuedWork = BTreeMap<(u32, u32), Vec<(EventNumber, Option<usize>)>>;
 
 /// A call that waits.
 #[derive(Debug, Clone, Copy)]
-struct Wait {
+struct StreamWait {
     region: RegionId,
     location: u32,
     entered: EventNumber,
@@ -142,7 +142,7 @@ struct Wait {
 
 /// A call of the present location that is open.
 #[derive(Debug, Clone, Copy)]
-struct OpenCall {
+struct OpenAcceleratorCall {
     region: RegionId,
     call: AcceleratorCall,
     entered: EventNumber,
@@ -162,14 +162,14 @@ pub struct ProcessAccelerators<'a> {
     place_of: HashMap<LocationId, u32>,
     /// The location that is read, and what is open there.
     location: u32,
-    open: Vec<OpenCall>,
+    open: Vec<OpenAcceleratorCall>,
     /// On a stream: how many regions are open, the kernel, and the copies by window and matching id.
     depth: u32,
     kernel: Option<usize>,
     copies: HashMap<(WindowId, u64), VecDeque<usize>>,
     issues: Vec<Issue>,
-    works: Vec<Work>,
-    waits: Vec<Wait>,
+    works: Vec<StreamWork>,
+    waits: Vec<StreamWait>,
 }
 
 impl<'a> ProcessAccelerators<'a> {
@@ -255,7 +255,14 @@ impl<'a> ProcessAccelerators<'a> {
                     self.issues.push(Issue { kind, location, number, entered, left: None, callsite: None, stream });
                     self.issues.len() - 1
                 });
-                self.open.push(OpenCall { region: *region, call, entered: at.number, stream, issue, waited: false });
+                self.open.push(OpenAcceleratorCall {
+                    region: *region,
+                    call,
+                    entered: at.number,
+                    stream,
+                    issue,
+                    waited: false,
+                });
             }
             Event::Leave(region) => {
                 if self.open.last().is_none_or(|open| open.region != *region) {
@@ -278,7 +285,7 @@ impl<'a> ProcessAccelerators<'a> {
                     if stream.is_some() || !open.waited {
                         let (region, location, entered) = (open.region, at.location, open.entered);
                         let on = stream.filter(|_| !device);
-                        self.waits.push(Wait { region, location, entered, left: step(), on, device });
+                        self.waits.push(StreamWait { region, location, entered, left: step(), on, device });
                     }
                 }
             }
@@ -303,7 +310,7 @@ impl<'a> ProcessAccelerators<'a> {
                 if self.depth == 1 {
                     self.kernel = Some(self.works.len());
                     let (kind, begin) = (Kind::Kernel, step());
-                    self.works.push(Work { kind, stream, begin, end: None, callsite: None, to_host: false });
+                    self.works.push(StreamWork { kind, stream, begin, end: None, callsite: None, to_host: false });
                 }
             }
             Event::Leave(_) => {
@@ -324,7 +331,7 @@ impl<'a> ProcessAccelerators<'a> {
                 open.push_back(self.works.len());
                 let to_host = matches!(event, Event::RmaPut(_));
                 let (kind, begin) = (Kind::Copy, step());
-                self.works.push(Work { kind, stream, begin, end: None, callsite: None, to_host });
+                self.works.push(StreamWork { kind, stream, begin, end: None, callsite: None, to_host });
             }
             Event::RmaOpCompleteBlocking(window, matching) => {
                 if let Some(work) = self.copies.get_mut(&(*window, *matching)).and_then(VecDeque::pop_front) {
@@ -342,7 +349,7 @@ impl<'a> ProcessAccelerators<'a> {
         for kind in [Kind::Kernel, Kind::Copy] {
             let issues: Vec<&Issue> = self.issues.iter().filter(|issue| issue.kind == kind).collect();
             let named = issues.iter().all(|issue| issue.stream.is_some());
-            let mut classes: BTreeMap<(Option<u32>, Option<u64>), Class<'_>> = BTreeMap::new();
+            let mut classes: BTreeMap<(Option<u32>, Option<u64>), IssueAndWork<'_>> = BTreeMap::new();
             for issue in issues {
                 classes.entry((issue.stream.filter(|_| named), issue.callsite)).or_default().0.push(issue);
             }

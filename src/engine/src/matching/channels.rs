@@ -117,7 +117,7 @@ impl Trust {
         matches!(self, Trust::Aligned | Trust::Implied) || self.of_threads()
     }
 
-    /// What is taken back first where events wait for each other in a circle: orders that only follow from numbers of records, then steps of threads, which were put
+    /// What is taken back first where events wait for each other in a cycle: orders that only follow from numbers of records, then steps of threads, which were put
     /// together by their order, then messages that lengths tell.
     pub(crate) fn doubt(self) -> (u8, Trust) {
         let level = match self {

@@ -64,7 +64,7 @@ pub(super) struct Shared {
 
 /// What is decided about the sends of an offer: which of them are messages, which are only before some receive.
 #[derive(Debug, Serialize, Deserialize)]
-struct Decision {
+struct OfferDecision {
     /// Number of the offer.
     offer: u32,
     /// Index of the receiving end, and positions among the sends; by [`Trust::Aligned`] and [`Trust::Implied`].
@@ -115,13 +115,13 @@ pub(super) fn settle(
         }
         alignments = doubts.iter().map(Doubt::align).collect();
     }
-    let mut answers: BTreeMap<AnalysisRank, Vec<Decision>> = BTreeMap::new();
+    let mut answers: BTreeMap<AnalysisRank, Vec<OfferDecision>> = BTreeMap::new();
     for (doubt, alignment) in doubts.into_iter().zip(alignments) {
         let answers = answers.entry(doubt.host).or_default();
         answers.push(doubt.decide(first, alignment, messages)?);
     }
     let decided = exchange_values(transport, answers)?.into_iter().flat_map(|(_, decisions)| decisions);
-    let mut decisions: BTreeMap<u32, Decision> = decided.map(|decision| (decision.offer, decision)).collect();
+    let mut decisions: BTreeMap<u32, OfferDecision> = decided.map(|decision| (decision.offer, decision)).collect();
     for (number, offer) in (0..).zip(offers) {
         match decisions.remove(&number) {
             None => messages.outgoing.push(offer.into_channel(Trust::Sound)),
@@ -134,7 +134,7 @@ pub(super) fn settle(
 }
 
 /// The sends of an offer: its number, their lengths, and their times if they matter, with whether they are in several timelines.
-type Told = (u32, Vec<u32>, Vec<i64>, bool);
+type OfferedSends = (u32, Vec<u32>, Vec<i64>, bool);
 
 /// Tells the hosts of the receivers the lengths of the sends that they asked for, and the times of those of channels that several threads share.
 fn hear_sends(
@@ -145,7 +145,7 @@ fn hear_sends(
     doubts: &mut [Doubt],
 ) -> Result<()> {
     let time = |timeline: LocalTimeline, end: &MessageEnd| extracts[timeline].sync.times()[end.event as usize];
-    let mut outgoing: BTreeMap<AnalysisRank, Vec<Told>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<OfferedSends>> = BTreeMap::new();
     for &(number, shared) in asked {
         let offer = &offers[number as usize];
         let lengths = offer.sends.iter().map(|end| end.length).collect();
@@ -258,7 +258,7 @@ impl Doubt {
     }
 
     /// Makes the receiving ends and counts; what the sender's host has to know.
-    fn decide(self, first: TimelineNumber, alignment: Alignment, messages: &mut Messages) -> Result<Decision> {
+    fn decide(self, first: TimelineNumber, alignment: Alignment, messages: &mut Messages) -> Result<OfferDecision> {
         let (sender, receiver) = (TimelineNumber::of_process(self.key.peer), self.destination.numbered_from(first));
         let receives = self.receives.len() + self.unplaced.len();
         let (matched, implied) = (alignment.pairs.len(), alignment.implied.len());
@@ -286,7 +286,7 @@ impl Doubt {
         if counts.in_doubt.len() > 4 * MessageCounts::EXAMPLES {
             counts.keep_examples();
         }
-        let mut decision = Decision { offer: self.offer, parts: Default::default() };
+        let mut decision = OfferDecision { offer: self.offer, parts: Default::default() };
         let found = TRUSTS.into_iter().zip([alignment.pairs, alignment.implied]);
         for ((trust, pairs), part) in found.zip(&mut decision.parts).filter(|((_, pairs), _)| !pairs.is_empty()) {
             let index = checked_index(messages.incoming.len())?;
@@ -305,7 +305,7 @@ impl Doubt {
     }
 }
 
-impl Decision {
+impl OfferDecision {
     fn apply(self, offer: &Offer, outgoing: &mut Vec<OutChannel>) {
         for (trust, (remote, places)) in
             TRUSTS.into_iter().zip(self.parts).filter(|(_, (_, places))| !places.is_empty())

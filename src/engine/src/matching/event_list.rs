@@ -1,10 +1,11 @@
 //! Visited events of a timeline, one per message of a channel or instance of a communicator.
 
-use std::ops::Deref;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Events by their index in the timeline, as a program has them, or mirrored: from the last one to the first, counted from the end of the timeline. A mirrored list takes no
-/// memory of its own.
+/// memory of its own. Its elements differ from the stored ones, so there is no view of a list as a slice: it is read by [`EventList::at`] and [`EventList::each`], which are valid in
+/// both directions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventList {
     events: Arc<Vec<u32>>,
@@ -32,9 +33,19 @@ impl EventList {
         }
     }
 
+    /// The same, if there are so many.
+    pub fn get(&self, place: usize) -> Option<u32> {
+        (place < self.len()).then(|| self.at(place))
+    }
+
     /// All of them, in the direction of the replay.
-    pub fn each(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.len()).map(|place| self.at(place))
+    pub fn each(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.some(0..self.len())
+    }
+
+    /// Those at these places, in the direction of the replay.
+    pub fn some(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = u32> + '_ {
+        places.map(|place| self.at(place))
     }
 
     /// The same in the mirrored program; their timeline has so many events.
@@ -43,9 +54,11 @@ impl EventList {
         EventList { events: Arc::clone(&self.events), mirrored }
     }
 
-    /// To be changed, while no mirrored program shares them.
+    /// To be changed: a list of its own if it is mirrored, or if another program shares it.
     pub(crate) fn to_mut(&mut self) -> &mut Vec<u32> {
-        debug_assert!(self.mirrored.is_none());
+        if self.mirrored.is_some() {
+            *self = self.each().collect();
+        }
         Arc::make_mut(&mut self.events)
     }
 }
@@ -62,17 +75,6 @@ impl FromIterator<u32> for EventList {
     }
 }
 
-/// Those of a program that is not mirrored.
-impl Deref for EventList {
-    type Target = [u32];
-
-    #[inline]
-    fn deref(&self) -> &[u32] {
-        debug_assert!(self.mirrored.is_none());
-        &self.events
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,7 +84,11 @@ mod tests {
         let list: EventList = [1, 2, 7].into_iter().collect();
         let mirrored = list.mirrored(9);
         assert_eq!(mirrored.each().collect::<Vec<u32>>(), [1, 6, 7]);
-        assert_eq!((mirrored.len(), mirrored.at(2), list.at(2), &list[..]), (3, 7, 7, &[1, 2, 7][..]));
+        assert_eq!(mirrored.some(1..3).collect::<Vec<u32>>(), [6, 7]);
+        assert_eq!((mirrored.len(), mirrored.at(2), list.at(2)), (3, 7, 7));
         assert_eq!(mirrored.mirrored(9), list);
+        let mut changed = mirrored.clone();
+        changed.to_mut().push(8);
+        assert_eq!(changed.each().collect::<Vec<u32>>(), [1, 6, 7, 8]);
     }
 }

@@ -148,11 +148,11 @@ pub fn match_messages(
     let Messages { incoming, outgoing, fans, joins, .. } = &mut messages;
     for (index, channel) in (0..).zip(incoming) {
         let sync = &mut extracts[channel.destination].sync;
-        channel.receives.iter().for_each(|&event| sync.link_to(event, SyncKind::Receive, index, joins));
+        channel.receives.each().for_each(|event| sync.link_to(event, SyncKind::Receive, index, joins));
     }
     for (index, channel) in (0..).zip(outgoing) {
         let sync = &mut extracts[channel.source].sync;
-        channel.sends.iter().for_each(|&event| sync.link_to(event, SyncKind::Send, index, fans));
+        channel.sends.each().for_each(|event| sync.link_to(event, SyncKind::Send, index, fans));
     }
     Ok(messages)
 }

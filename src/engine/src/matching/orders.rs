@@ -90,7 +90,7 @@ pub(super) fn add(
         match answer {
             OrderAnswer::Synchronous { index, kept } => {
                 let channel = &mut messages.incoming[index as usize];
-                channel.receives = kept.iter().map(|&place| channel.receives[place as usize]).collect();
+                channel.receives = kept.iter().map(|&place| channel.receives.at(place as usize)).collect();
                 messages.counts.acknowledged += kept.len() as u64;
             }
             OrderAnswer::Group { offer, index, implied, steps } => {
@@ -121,7 +121,7 @@ fn acknowledgements(
 ) -> Result<()> {
     for channel in messages.outgoing.iter().filter(|channel| channel.is_certain()) {
         let ends = &extracts[channel.source].synchronous;
-        let found = (0u32..).zip(channel.sends.iter()).filter_map(|(k, send)| Some((k, *ends.get(send)?)));
+        let found = (0u32..).zip(channel.sends.each()).filter_map(|(k, send)| Some((k, *ends.get(&send)?)));
         let (places, receives): (Vec<u32>, Vec<u32>) = if ends.is_empty() { Default::default() } else { found.unzip() };
         if places.is_empty() {
             continue;
@@ -153,7 +153,7 @@ fn acknowledge(
 ) -> OrderAnswer {
     let channel = &messages.incoming[channel as usize];
     let posts = &extracts[channel.destination].posts;
-    let post = |place: u32| posts.get(&channel.receives[place as usize]).copied();
+    let post = |place: u32| posts.get(&channel.receives.at(place as usize)).copied();
     let found = (0u32..).zip(places).filter_map(|(at, &place)| Some((at, post(place)?)));
     let (mut kept, mut sends): (Vec<u32>, Vec<u32>) = found.unzip();
     // Sends of a channel are in the order of the timeline, which posts of several threads need not be.

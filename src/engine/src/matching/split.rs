@@ -122,7 +122,7 @@ pub fn split(
     for member in collectives.comms.iter_mut().flat_map(|comm| &mut comm.members) {
         if let Some(moved) = moved.get(&member.timeline) {
             // All of them are in one timeline: see `TiedLocations`.
-            let timeline = member.begins.first().map_or(member.timeline, |&begin| moved[begin as usize].0);
+            let timeline = member.begins.each().next().map_or(member.timeline, |begin| moved[begin as usize].0);
             for event in member.begins.to_mut().iter_mut().chain(member.ends.to_mut()) {
                 let (gone, place) = moved[*event as usize];
                 if gone != timeline {
@@ -202,7 +202,7 @@ fn split_channels(
     let mut ends: BTreeMap<AnalysisRank, Channels> = BTreeMap::new();
     for channel in &messages.outgoing {
         if let Some(moved) = moved.get(&channel.source) {
-            let numbers = channel.sends.iter().map(|&event| numbers.of(moved[event as usize].0)).collect();
+            let numbers = channel.sends.each().map(|event| numbers.of(moved[event as usize].0)).collect();
             ends.entry(channel.host).or_default().push((channel.remote, numbers));
         }
     }
@@ -210,7 +210,7 @@ fn split_channels(
     let mut ends: BTreeMap<AnalysisRank, Channels> = BTreeMap::new();
     for channel in &messages.incoming {
         if let Some(moved) = moved.get(&channel.destination) {
-            let numbers = channel.receives.iter().map(|&event| numbers.of(moved[event as usize].0)).collect();
+            let numbers = channel.receives.each().map(|event| numbers.of(moved[event as usize].0)).collect();
             ends.entry(channel.host).or_default().push((channel.remote, numbers));
         }
     }
@@ -229,7 +229,7 @@ fn split_channels(
             continue;
         }
         let mut pieces: BTreeMap<(TimelineNumber, TimelineNumber), InChannel> = BTreeMap::new();
-        for (k, &event) in channel.receives.iter().enumerate() {
+        for (k, event) in channel.receives.each().enumerate() {
             let source = sources.and_then(|list| list.get(k)).copied().unwrap_or(channel.source);
             let (destination, event) = moved.map_or((channel.destination, event), |moved| moved[event as usize]);
             let piece = pieces.entry((source, numbers.of(destination))).or_insert_with(|| InChannel {
@@ -261,7 +261,7 @@ fn split_channels(
             continue;
         }
         let mut pieces: BTreeMap<(TimelineNumber, TimelineNumber), OutChannel> = BTreeMap::new();
-        for (k, &event) in channel.sends.iter().enumerate() {
+        for (k, event) in channel.sends.each().enumerate() {
             let destination = destinations.and_then(|list| list.get(k)).copied().unwrap_or(channel.destination);
             let (source, event) = moved.map_or((channel.source, event), |moved| moved[event as usize]);
             let piece = pieces.entry((numbers.of(source), destination)).or_insert_with(|| OutChannel {
@@ -336,17 +336,17 @@ fn link(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collect
     joins.clear();
     for (index, channel) in (0..).zip(&*incoming) {
         let sync = &mut extracts[channel.destination].sync;
-        channel.receives.iter().for_each(|&event| sync.link_to(event, SyncKind::Receive, index, joins));
+        channel.receives.each().for_each(|event| sync.link_to(event, SyncKind::Receive, index, joins));
     }
     for (index, channel) in (0..).zip(&*outgoing) {
         let sync = &mut extracts[channel.source].sync;
-        channel.sends.iter().for_each(|&event| sync.link_to(event, SyncKind::Send, index, fans));
+        channel.sends.each().for_each(|event| sync.link_to(event, SyncKind::Send, index, fans));
     }
     for link in 0..collectives.memberships.len() {
         let (_, _, member) = collectives.linked(link);
         let link = link as u32;
         let sync: &mut SyncTimeline = &mut extracts[member.timeline].sync;
-        member.begins.iter().for_each(|&begin| sync.activate(begin, SyncKind::Begin, link));
-        member.ends.iter().for_each(|&end| sync.activate(end, SyncKind::End, link));
+        member.begins.each().for_each(|begin| sync.activate(begin, SyncKind::Begin, link));
+        member.ends.each().for_each(|end| sync.activate(end, SyncKind::End, link));
     }
 }

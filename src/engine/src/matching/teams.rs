@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// What a location does in an instance of a team.
 #[derive(Debug)]
-struct Membership {
+struct TeamPart {
     begin: usize,
     end: Option<usize>,
     /// Its barriers are those of the list before this one that are not of memberships before it.
@@ -29,7 +29,7 @@ struct Fork {
 #[derive(Debug)]
 struct Memberships {
     location: u32,
-    list: Vec<Membership>,
+    list: Vec<TeamPart>,
     /// Those forks that its memberships directly follow.
     forks: Vec<Fork>,
     /// Arrivals and departures.
@@ -95,12 +95,12 @@ impl Teams {
 }
 
 /// A fork that has not been joined: its step, its number of threads, and the number of the team and the place among its forks if a membership has followed it.
-type OpenFork = (usize, u32, Option<(usize, usize)>);
+type UnjoinedFork = (usize, u32, Option<(usize, usize)>);
 
 /// What is open at a location.
 #[derive(Debug, Default)]
 struct OpenConstructs {
-    forks: Vec<OpenFork>,
+    forks: Vec<UnjoinedFork>,
     /// The last step was a fork.
     forked: bool,
     /// Teams with their numbers, and the places of the memberships.
@@ -140,7 +140,7 @@ pub(super) fn find(steps: &Steps, found: &mut StepOrders<'_>) {
                     }
                     open.teams.push((team, number, memberships.list.len()));
                     let barriers = memberships.barriers.len();
-                    memberships.list.push(Membership { begin: step, end: None, barriers });
+                    memberships.list.push(TeamPart { begin: step, end: None, barriers });
                 }
                 What::TeamEnd(team) => {
                     let place = open.teams.iter().rposition(|(other, ..)| *other == team);
@@ -227,7 +227,7 @@ fn instances(team: &[Memberships], found: &mut StepOrders<'_>) {
     for (place, fork) in master.forks.iter().enumerate() {
         barriers.clear();
         for (memberships, _, next) in members.iter_mut().filter(|(_, least, _)| fork.threads >= *least) {
-            let Membership { begin, end, .. } = memberships.list[*next];
+            let TeamPart { begin, end, .. } = memberships.list[*next];
             found.pair(Trust::Forked, fork.step, begin);
             if let (Some(from), Some(to)) = (end, fork.join) {
                 found.pair(Trust::Forked, from, to);

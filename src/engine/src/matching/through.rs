@@ -2,7 +2,7 @@
 //!
 //! A location that stays in the timeline of its process is merged with the others by time. If its own clock is wrong, and it has no steps with them that would show
 //! it, locations with clocks of their own that both have steps with may: what follows through them then contradicts the order of times, and events would wait for
-//! each other in a circle.
+//! each other in a cycle.
 
 use crate::matching::steps::{OrderedSteps, Steps};
 use crate::matching::sync::EventCoordinates;

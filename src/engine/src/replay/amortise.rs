@@ -3,7 +3,7 @@
 use crate::comm::{ReduceOp, Transport};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::{MirroredLinks, ReplayTimeline};
-use crate::replay::blocking::{self, Groups};
+use crate::replay::canonical::{self, Groups};
 use crate::replay::caps::Caps;
 use crate::replay::common::{CommonCorrection, common_times};
 use crate::replay::finish::finish;
@@ -142,13 +142,13 @@ fn one_sided(
     constants: Constants,
 ) -> Result<Vec<OneSided>> {
     let caps = match groups {
-        Some(groups) => Caps::Given(blocking::backward(transport, program, groups, &forward)?),
+        Some(groups) => Caps::Given(canonical::backward(transport, program, groups, &forward)?),
         None => Caps::exchange(transport, program, &forward.times(program))?,
     };
     // As many as work at the same time.
     let scratches = Mutex::new(Vec::new());
     workers.run(program.timelines.len(), &Silent, |timeline, _| {
-        let mut scratch: Scratch = lock(&scratches).pop().unwrap_or_default();
+        let mut scratch: AmortiseScratch = lock(&scratches).pop().unwrap_or_default();
         let correction = correction(program, &forward, &caps, LocalTimeline::at(timeline), constants, &mut scratch);
         lock(&scratches).push(scratch);
         Ok(correction)
@@ -191,7 +191,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Memory that one timeline after the other uses.
 #[derive(Default)]
-struct Scratch {
+struct AmortiseScratch {
     knots: Vec<CurveKnot>,
     anchors: Vec<AdvanceStart>,
     segments: Vec<Segment>,
@@ -211,14 +211,14 @@ fn correction(
     caps: &Caps,
     number: LocalTimeline,
     Constants { forward: parameters, slope }: Constants,
-    scratch: &mut Scratch,
+    scratch: &mut AmortiseScratch,
 ) -> OneSided {
     let (timeline, advances) = (program.timeline(number), &forward.advances[number]);
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
     let mut caps = caps.reader(forward.times(program), number);
-    let Scratch { knots, anchors, segments } = scratch;
+    let AmortiseScratch { knots, anchors, segments } = scratch;
     knots.clear();
     anchors.clear();
     for event in 0..timeline.len() {

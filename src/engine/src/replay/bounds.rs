@@ -56,8 +56,8 @@ pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
     for channel in messages.outgoing[among].iter().filter(|channel| channel.host == here) {
         let latency = program.message_latency(program.number(channel.source), channel.destination);
         let sender = times[channel.source].as_ref();
-        let receives = messages.incoming.get(channel.remote as usize).map_or(&[][..], |end| &end.receives[..]);
-        for (&send, &receive) in channel.sends.iter().zip(receives) {
+        let Some(end) = messages.incoming.get(channel.remote as usize) else { continue };
+        for (send, receive) in channel.sends.each().zip(end.receives.each()) {
             visit(channel.remote as usize, receive, sender[send as usize] + latency);
         }
     }
@@ -84,13 +84,14 @@ pub fn remote_message_bounds<T: AsRef<[i64]>>(
             let channel = &messages.outgoing[channel];
             let latency = program.message_latency(program.number(channel.source), channel.destination);
             let sender = times[channel.source].as_ref();
-            let sends = channel.sends[range].iter();
-            lists.push(channel.host, channel.remote, sends.map(|&send| sender[send as usize] + latency));
+            let sends = channel.sends.some(range);
+            lists.push(channel.host, channel.remote, sends.map(|send| sender[send as usize] + latency));
         }
         lists.exchange(transport, |channel, times| {
-            let receives = &messages.incoming[channel].receives[arrived[channel]..];
+            let receives = &messages.incoming[channel].receives;
+            let places = arrived[channel]..receives.len();
             arrived[channel] += times.len();
-            for (&receive, time) in receives.iter().zip(times.iter()) {
+            for (receive, time) in receives.some(places).zip(times.iter()) {
                 visit(channel, receive, time);
             }
         })?;

@@ -124,8 +124,8 @@ fn of_collectives(
             CollectiveClass::NToN if hub.is_some() => true,
             _ => continue,
         };
-        let own = times[member.begins[instance] as usize];
-        let at = times[member.ends[instance] as usize];
+        let own = times[member.begins.at(instance.place()) as usize];
+        let at = times[member.ends.at(instance.place()) as usize];
         if at - own < long {
             continue;
         }
@@ -177,7 +177,8 @@ fn between_ends(
     let hubs: Vec<Option<(u32, usize)>> = comms.iter().map(hub_of).collect();
     let ended = |comm: &CollectiveComm, member: &HostedMember, instance: InstanceIndex| {
         let times = times[member.timeline];
-        let (begin, end) = (times[member.begins[instance] as usize], times[member.ends[instance] as usize]);
+        let (begin, end) =
+            (times[member.begins.at(instance.place()) as usize], times[member.ends.at(instance.place()) as usize]);
         let class = comm.instances[instance].class;
         (class == CollectiveClass::NToN && end - begin >= long).then_some(end)
     };

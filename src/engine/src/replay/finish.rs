@@ -3,7 +3,7 @@
 
 use crate::comm::{ReduceOp, Transport};
 use crate::matching::local_timeline::LocalTimeline;
-use crate::replay::blocking::{self, Groups};
+use crate::replay::canonical::{self, Groups};
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::program::Program;
@@ -45,7 +45,7 @@ pub fn finish(
     }
     let parameters = ForwardParameters { decay: LARGEST_DECAY, separation };
     let forward = match groups {
-        Some(groups) => blocking::forward_from(transport, program, times, groups, parameters)?,
+        Some(groups) => canonical::forward_from(transport, program, times, groups, parameters)?,
         None => dataflow::replay_from(transport, program, times.iter().map(Vec::as_slice).collect(), parameters)?,
     };
     let hosted = (0..times.len()).map(LocalTimeline::at);

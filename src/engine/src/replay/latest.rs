@@ -159,7 +159,7 @@ impl Begins {
                 if !member.sends[k] || instance.class == CollectiveClass::Unconstrained {
                     continue;
                 }
-                let begin = (times[member.begins[k] as usize], clock);
+                let begin = (times[member.begins.at(k.place()) as usize], clock);
                 if instance.class == CollectiveClass::Prefix {
                     let own = LatestBegins([Some(begin), None]);
                     begins.prefix.entry(k).or_default().insert(member.rank, own);

@@ -74,10 +74,10 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
         let timeline = &program.timelines[channel.destination];
         let mut messages: Vec<u32> = Vec::new();
         let mut events = channel.receives.mirrored(timeline.len());
-        if !channel.receives.is_sorted() {
+        if !channel.receives.each().is_sorted() {
             messages.extend((0..channel.receives.len() as u32).rev());
-            messages.sort_by_key(|&k| std::cmp::Reverse(channel.receives[k as usize]));
-            events = messages.iter().map(|&k| from_end(timeline, channel.receives[k as usize])).collect();
+            messages.sort_by_key(|&k| std::cmp::Reverse(channel.receives.at(k as usize)));
+            events = messages.iter().map(|&k| from_end(timeline, channel.receives.at(k as usize))).collect();
         }
         outgoing.entry(channel.host).or_default().push(OtherEnd {
             channel: channel.remote,
@@ -114,7 +114,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
         mirrored.remote = end.place;
         if !end.order.is_empty() {
             let timeline = &program.timelines[channel.source];
-            mirrored.receives = end.order.iter().map(|&k| from_end(timeline, channel.sends[k as usize])).collect();
+            mirrored.receives = end.order.iter().map(|&k| from_end(timeline, channel.sends.at(k as usize))).collect();
         }
     }
     let joins = channels.fans.clone();

@@ -3,9 +3,9 @@
 
 pub mod advances;
 pub mod amortise;
-pub mod blocking;
 pub mod bounds;
 pub mod calls;
+pub mod canonical;
 pub mod caps;
 pub mod common;
 mod components;

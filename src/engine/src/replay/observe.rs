@@ -81,7 +81,7 @@ fn bounds_of_member(
     let times = times[member.timeline];
     let mut from: BTreeMap<(u32, u32), Vec<Bound>> = BTreeMap::new();
     for instance in member.received() {
-        let at = times[member.ends[instance] as usize];
+        let at = times[member.ends.at(instance.place()) as usize];
         if let Some((begin, sender)) = begins.before(comm, instance, member.rank).on_another_clock(clock) {
             let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
             from.entry((sender, clock)).or_default().push(Bound { distance: at - begin, at, kind });

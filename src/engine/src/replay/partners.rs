@@ -42,7 +42,7 @@ pub fn senders<T: AsRef<[i64]>>(
         let answers = answers.entry(asker).or_default();
         for ChannelQuery { sending, receiving, wanted } in questions {
             let channel = &program.messages.outgoing[sending as usize];
-            let place_of = |k: u32| place(program, times, channel.source, channel.sends[k as usize] as usize);
+            let place_of = |k: u32| place(program, times, channel.source, channel.sends.at(k as usize) as usize);
             answers.push((receiving, wanted.into_iter().map(place_of).collect()));
         }
     }

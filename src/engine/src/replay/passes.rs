@@ -2,7 +2,7 @@
 
 use crate::comm::local::LocalTransport;
 use crate::comm::{ReduceOp, Transport};
-use crate::replay::blocking::{self, Groups};
+use crate::replay::canonical::{self, Groups};
 use crate::replay::common::{CommonCorrection, sum};
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
@@ -87,7 +87,7 @@ impl Mirrored {
             return Ok(());
         }
         self.forward = match &self.groups {
-            Some(groups) => blocking::forward(transport, &self.program, groups, parameters)?,
+            Some(groups) => canonical::forward(transport, &self.program, groups, parameters)?,
             None => dataflow::replay(transport, &self.program, parameters)?,
         };
         self.decay = Some(parameters.decay);
@@ -121,7 +121,7 @@ impl Passes {
 
 /// Whether the forward and the mirrored replay run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Together {
+enum Simultaneity {
     /// One after the other.
     No,
     /// No others to talk to, and a thread for each.
@@ -156,7 +156,7 @@ fn replay(
     progress: &dyn Progress,
 ) -> Result<Passes> {
     let mut outcome =
-        Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
+        Passes { groups: canonical::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
     let violation = match parameters.form {
         CorrectionForm::Common => Violation::of(transport, program)?,
         CorrectionForm::Paper => Violation::default(),
@@ -168,9 +168,9 @@ fn replay(
     let violation = violation.total;
     let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
     let together = match (parameters.form, &outcome.groups) {
-        (CorrectionForm::Common, None) if transport.size() > 1 => Together::InTurns,
-        (CorrectionForm::Common, None) if workers.threads() > 1 => Together::OnThreads,
-        _ => Together::No,
+        (CorrectionForm::Common, None) if transport.size() > 1 => Simultaneity::InTurns,
+        (CorrectionForm::Common, None) if workers.threads() > 1 => Simultaneity::OnThreads,
+        _ => Simultaneity::No,
     };
     let mut mirror: Option<Mirrored> = None;
     // The first pass, if D₀ came with it.
@@ -187,21 +187,21 @@ fn replay(
             tracing::info!("dataflow replay: batched timestamps");
             let mut replayed = || dataflow::replay_with_lamport(transport, program, constants(decay));
             let (forward, advance) = match together {
-                Together::OnThreads => {
+                Simultaneity::OnThreads => {
                     let (replayed, mirrored) =
                         workers.both(&mut replayed, || Mirrored::alone(program, constants(decay)));
                     let replayed = replayed?;
                     mirror = Some(mirrored?);
                     replayed
                 }
-                Together::InTurns => {
+                Simultaneity::InTurns => {
                     let own = Mirrored::new(transport, program, None)?;
                     let (forward, advance, back) =
                         dataflow::replay_both_with_lamport(transport, program, &own.program, constants(decay))?;
                     mirror = Some(Mirrored { forward: back, decay: Some(decay), ..own });
                     (forward, advance)
                 }
-                Together::No => replayed()?,
+                Simultaneity::No => replayed()?,
             };
             let advance = largest(transport, advance.unwrap_or(GIVEN_UP))?;
             if advance != GIVEN_UP {
@@ -225,8 +225,8 @@ fn replay(
         progress.step("pass");
         let forward = match (first.take(), &outcome.groups) {
             (Some(forward), _) => forward,
-            (None, Some(groups)) => blocking::forward(transport, program, groups, constants(decay))?,
-            (None, None) if together == Together::InTurns => {
+            (None, Some(groups)) => canonical::forward(transport, program, groups, constants(decay))?,
+            (None, None) if together == Simultaneity::InTurns => {
                 let own = match mirror.take() {
                     Some(own) => own,
                     None => Mirrored::new(transport, program, None)?,
@@ -237,7 +237,7 @@ fn replay(
                 mirror = Some(Mirrored { forward: back, decay: Some(decay), ..own });
                 forward
             }
-            (None, None) if together == Together::OnThreads => {
+            (None, None) if together == Simultaneity::OnThreads => {
                 // What is there was replayed with another γ, and takes memory.
                 drop(mirror.take());
                 let replayed = || dataflow::replay(transport, program, constants(decay));

@@ -86,11 +86,11 @@ impl Profile {
 }
 
 /// What only one candidate is kept of: operation (`None` for messages), sending timeline (of messages), receiving timeline.
-type Key = (Option<u8>, Option<TimelineNumber>, TimelineNumber);
+type CandidateKey = (Option<u8>, Option<TimelineNumber>, TimelineNumber);
 
 /// The worst violation of each key, its first if several are equally bad.
 #[derive(Debug, Default)]
-struct Worsts(BTreeMap<Key, EarlyReceive>);
+struct Worsts(BTreeMap<CandidateKey, EarlyReceive>);
 
 /// A logical receive that comes too early.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,7 @@ struct EarlyReceive {
 }
 
 impl Worsts {
-    fn keep(&mut self, key: Key, early: EarlyReceive) {
+    fn keep(&mut self, key: CandidateKey, early: EarlyReceive) {
         let order = |early: &EarlyReceive| (Reverse(early.excess), early.event);
         let kept = self.0.entry(key).or_insert(early);
         if order(&early) < order(kept) {
@@ -201,7 +201,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
             let receiver = program.number(channel.destination);
             let groups = (group(channel.source), group(receiver));
             let mut pair = GroupPair { messages: channel.receives.len() as u64, ..GroupPair::default() };
-            for (k, &event) in channel.receives.iter().enumerate() {
+            for (k, event) in channel.receives.each().enumerate() {
                 let event = event as usize;
                 let excess = bounds[local][event] - times[local].as_ref()[event];
                 profile.count(program, classes, local, event, excess, 0);
@@ -230,7 +230,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let local = member.timeline;
-                for (instance, &end) in (0..).map(InstanceIndex).zip(member.ends.iter()) {
+                for (instance, end) in (0..).map(InstanceIndex).zip(member.ends.each()) {
                     let event = end as usize;
                     let bound = bounds[local][event];
                     if bound == NO_LOWER_BOUND {

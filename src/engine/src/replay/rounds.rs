@@ -96,7 +96,7 @@ impl TimeLists {
             let mut rest = &words[..];
             while let Some(([channel, length], tail)) = rest.split_first_chunk() {
                 let Some((times, next)) = tail.split_at_checked(*length as usize) else {
-                    return Err(Error::new("received a list of times that is cut off"));
+                    return Err(Error::new("received a truncated list of times"));
                 };
                 visit(*channel as usize, ReceivedTimes(times));
                 rest = next;

@@ -1,7 +1,7 @@
 //! Channels in doubt, and fences without operations, that contradict the rest of the trace.
 //!
 //! What is inferred where records are missing holds if they are missing at one end of a channel only. If that is wrong, events may have to
-//! wait for each other in a circle. Then the inference is taken back, and all that is sure stays. A circle of messages without doubt stays, too:
+//! wait for each other in a cycle. Then the inference is taken back, and all that is sure stays. A cycle of messages without doubt stays, too:
 //! such a trace contradicts itself.
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport};
@@ -12,7 +12,7 @@ use crate::replay::stall::{ChannelId, doubtful};
 use clc_trace::{CollectiveOp, Result};
 use std::sync::Arc;
 
-/// Takes channels in doubt out of `program` until none is in a circle of waiting events. Costs nothing where no channel is in doubt. Collective
+/// Takes channels in doubt out of `program` until none is in a cycle of waiting events. Costs nothing where no channel is in doubt. Collective
 /// over the analysis ranks.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn settle(transport: &mut dyn Transport, program: &mut Program) -> Result<()
     Ok(())
 }
 
-/// If events wait for each other in a circle, no fence without operations is taken for a barrier any more. Costs nothing where there are none.
+/// If events wait for each other in a cycle, no fence without operations is taken for a barrier any more. Costs nothing where there are none.
 fn settle_fences(transport: &mut dyn Transport, program: &mut Program) -> Result<()> {
     let is_assumed = |op: CollectiveOp| op == CollectiveOp::WIN_FENCE_ASSUMED;
     let comms = &program.collectives.comms;
@@ -53,8 +53,8 @@ fn settle_fences(transport: &mut dyn Transport, program: &mut Program) -> Result
         for member in &mut comm.members {
             let timeline = Arc::make_mut(&mut timelines[member.timeline]);
             for (k, _) in stays.iter().enumerate().filter(|(_, stays)| !**stays) {
-                timeline.activate(member.begins[k], SyncKind::Local, 0);
-                timeline.activate(member.ends[k], SyncKind::Local, 0);
+                timeline.activate(member.begins.at(k), SyncKind::Local, 0);
+                timeline.activate(member.ends.at(k), SyncKind::Local, 0);
             }
             keep(member.begins.to_mut(), &stays);
             keep(member.ends.to_mut(), &stays);

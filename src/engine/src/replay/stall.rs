@@ -13,7 +13,7 @@ use clc_trace::{CollectiveOp, CommRank, Error, EventNumber, LocationId, Result, 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most events of a circle that the error names.
+/// Most events of a cycle that the error names.
 const NAMED: usize = 32;
 
 /// Where a replay stopped before the end.
@@ -36,12 +36,12 @@ struct StalledEvent {
     timeline: TimelineNumber,
     location: LocationId,
     event: EventNumber,
-    cause: Cause,
+    cause: StallCause,
 }
 
 /// What it waits for.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-enum Cause {
+enum StallCause {
     /// The send of a message.
     Message { source: TimelineNumber, channel: ChannelId },
     /// The begins of other members.
@@ -61,23 +61,25 @@ pub struct ChannelId {
 
 /// The process that each instance waits for: of those that have not begun, the one with the lowest rank in the communicator. Whoever waits
 /// at the end of a prefix operation waits for that one, too.
-type Missing = BTreeMap<StalledInstance, TimelineNumber>;
+type MissingMembers = BTreeMap<StalledInstance, TimelineNumber>;
 
 impl StalledEvent {
-    fn waits_for(&self, missing: &Missing) -> Option<TimelineNumber> {
+    fn waits_for(&self, missing: &MissingMembers) -> Option<TimelineNumber> {
         match self.cause {
-            Cause::Message { source, .. } => Some(source),
-            Cause::Collective { instance, .. } => missing.get(&instance).copied(),
+            StallCause::Message { source, .. } => Some(source),
+            StallCause::Collective { instance, .. } => missing.get(&instance).copied(),
         }
     }
 
     /// What it does and waits for. `waiting` are all of its kind, in the order of timelines.
-    fn describe(&self, program: &Program, waiting: &[StalledEvent], missing: &Missing) -> String {
+    fn describe(&self, program: &Program, waiting: &[StalledEvent], missing: &MissingMembers) -> String {
         let name = |timeline| name(program, waiting, timeline);
         let what = match (self.cause, self.waits_for(missing)) {
-            (Cause::Message { source, .. }, _) => format!("receives a message from {}", name(source)),
-            (Cause::Collective { op, .. }, Some(other)) => format!("ends {op}, which {} has not begun", name(other)),
-            (Cause::Collective { op, .. }, None) => format!("ends {op}"),
+            (StallCause::Message { source, .. }, _) => format!("receives a message from {}", name(source)),
+            (StallCause::Collective { op, .. }, Some(other)) => {
+                format!("ends {op}, which {} has not begun", name(other))
+            }
+            (StallCause::Collective { op, .. }, None) => format!("ends {op}"),
         };
         let who = name(self.timeline);
         if program.process_of(self.timeline) == self.timeline {
@@ -101,8 +103,8 @@ fn name(program: &Program, waiting: &[StalledEvent], timeline: TimelineNumber) -
     }
 }
 
-/// The replay has stopped before the end, so some events wait for each other in a circle, which only a trace that contradicts itself can contain: this error
-/// names the circle, and events whose absence may have shifted messages. Collective over the analysis ranks.
+/// The replay has stopped before the end, so some events wait for each other in a cycle, which only a trace that contradicts itself can contain: this error
+/// names the cycle, and events whose absence may have shifted messages. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -110,18 +112,19 @@ pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: 
     let (waiting, missing) = everywhere(transport, program, stopped)?;
     let suspects: Vec<UndefinedPeer> =
         all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
-    let circles = circles(&waiting, &missing);
-    let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
+    let cycles = cycles(&waiting, &missing);
+    let Some((cycle, first)) = cycles.first().and_then(|cycle| Some((cycle, cycle.first()?))) else {
         let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
         return Ok(Error::new(format!("the trace is contradictory: events wait for each other: {}", list.join("; "))));
     };
-    let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
-    if circle.len() > NAMED {
-        list.push(format!("and {} more processes", circle.len() - NAMED));
+    let mut list: Vec<String> = cycle.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
+    if cycle.len() > NAMED {
+        list.push(format!("and {} more processes", cycle.len() - NAMED));
     }
-    let error = Error::new(format!("the trace is contradictory: circular wait: {}", list.join("; ")))
-        .at_location(first.location)
-        .at_event(first.event);
+    let error =
+        Error::new(format!("the trace is contradictory: events wait for each other in a cycle: {}", list.join("; ")))
+            .at_location(first.location)
+            .at_event(first.event);
     Ok(if suspects.is_empty() {
         error
     } else {
@@ -133,7 +136,7 @@ pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: 
     })
 }
 
-/// The channels in doubt that take part in circles, when the replay has stopped before the end: of each circle the least certain ones
+/// The channels in doubt that take part in cycles, when the replay has stopped before the end: of each cycle the least certain ones
 /// ([`Trust::doubt`]). Collective over the analysis ranks, which all get the same.
 ///
 /// # Errors
@@ -141,11 +144,11 @@ pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: 
 pub fn doubtful(transport: &mut dyn Transport, program: &Program, stopped: &Stopped) -> Result<Vec<ChannelId>> {
     let (waiting, missing) = everywhere(transport, program, stopped)?;
     let mut doubtful = Vec::new();
-    for circle in circles(&waiting, &missing) {
+    for cycle in cycles(&waiting, &missing) {
         let channels = || {
-            circle.iter().filter_map(|w| match w.cause {
-                Cause::Message { channel, .. } => Some(channel),
-                Cause::Collective { .. } => None,
+            cycle.iter().filter_map(|w| match w.cause {
+                StallCause::Message { channel, .. } => Some(channel),
+                StallCause::Collective { .. } => None,
             })
         };
         let least = channels().map(|channel| channel.trust.doubt()).max();
@@ -161,7 +164,7 @@ fn everywhere(
     transport: &mut dyn Transport,
     program: &Program,
     stopped: &Stopped,
-) -> Result<(Vec<StalledEvent>, Missing)> {
+) -> Result<(Vec<StalledEvent>, MissingMembers)> {
     let here = waiting_here(transport.rank(), program, stopped);
     let mut waiting: Vec<StalledEvent> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
     waiting.sort_by_key(|w| w.timeline);
@@ -191,13 +194,13 @@ fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec
                 let channel = &program.messages.incoming[link];
                 let sending = (channel.host, channel.remote);
                 let ends = ChannelId { trust: channel.trust, sending, receiving: (here, link as u32) };
-                Cause::Message { source: channel.source, channel: ends }
+                StallCause::Message { source: channel.source, channel: ends }
             }
             _ => {
                 let (_, comm, member) = program.collectives.linked(link);
                 let instance = member.ended_at(at);
                 let group = comm.group_of(member.rank) as u32;
-                Cause::Collective { op: comm.instances[instance].op, instance: (comm.comm, instance, group) }
+                StallCause::Collective { op: comm.instances[instance].op, instance: (comm.comm, instance, group) }
             }
         };
         waiting.push(StalledEvent {
@@ -216,12 +219,12 @@ fn missing(
     program: &Program,
     position: &[usize],
     waiting: &[StalledEvent],
-) -> Result<Missing> {
+) -> Result<MissingMembers> {
     let wanted: BTreeSet<StalledInstance> = waiting
         .iter()
         .filter_map(|w| match w.cause {
-            Cause::Message { .. } => None,
-            Cause::Collective { instance, .. } => Some(instance),
+            StallCause::Message { .. } => None,
+            StallCause::Collective { instance, .. } => Some(instance),
         })
         .collect();
     let mut here: Vec<(StalledInstance, CommRank, TimelineNumber)> = Vec::new();
@@ -243,10 +246,10 @@ fn missing(
     Ok(all.into_iter().rev().map(|(instance, _, process)| (instance, process)).collect())
 }
 
-/// The circles of processes that wait for one another, each from its lowest one on, in the order of these. `waiting` is in the order of
+/// The cycles of processes that wait for one another, each from its lowest one on, in the order of these. `waiting` is in the order of
 /// processes; everybody waits for somebody who waits, so that there is one.
-fn circles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a StalledEvent>> {
-    let mut circles: Vec<Vec<&StalledEvent>> = Vec::new();
+fn cycles<'a>(waiting: &'a [StalledEvent], missing: &MissingMembers) -> Vec<Vec<&'a StalledEvent>> {
+    let mut cycles: Vec<Vec<&StalledEvent>> = Vec::new();
     let mut seen = vec![false; waiting.len()];
     for start in 0..waiting.len() {
         let (mut path, mut at) = (Vec::new(), Some(start));
@@ -257,13 +260,13 @@ fn circles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a St
             at = next.and_then(|next| waiting.binary_search_by_key(&next, |w| w.timeline).ok());
         }
         let Some(begin) = at.and_then(|at| path.iter().position(|&index| index == at)) else { continue };
-        let mut circle = path.split_off(begin);
-        let lowest = (0..circle.len()).min_by_key(|&i| circle[i]).unwrap_or(0);
-        circle.rotate_left(lowest);
-        circles.push(circle.into_iter().map(|index| &waiting[index]).collect());
+        let mut cycle = path.split_off(begin);
+        let lowest = (0..cycle.len()).min_by_key(|&i| cycle[i]).unwrap_or(0);
+        cycle.rotate_left(lowest);
+        cycles.push(cycle.into_iter().map(|index| &waiting[index]).collect());
     }
-    circles.sort_by_key(|circle| circle.first().map(|first| first.timeline));
-    circles
+    cycles.sort_by_key(|cycle| cycle.first().map(|first| first.timeline));
+    cycles
 }
 
 #[cfg(test)]
@@ -273,7 +276,7 @@ mod tests {
 
     fn message(timeline: u32, location: u64, source: u32) -> StalledEvent {
         let channel = ChannelId { trust: Trust::Sound, sending: (AnalysisRank(0), 0), receiving: (AnalysisRank(0), 0) };
-        let cause = Cause::Message { source: TimelineNumber(source), channel };
+        let cause = StallCause::Message { source: TimelineNumber(source), channel };
         StalledEvent {
             timeline: TimelineNumber(timeline),
             location: LocationId(location),
@@ -289,7 +292,7 @@ mod tests {
         let own = OwnTimelines { first: TimelineNumber(2), here: 2, others: 2, of };
         let program = Program { own, ..Program::default() };
         let waiting = [message(0, 10, 2), message(1, 11, 3), message(2, 20, 0)];
-        let said = waiting.each_ref().map(|event| event.describe(&program, &waiting, &Missing::new()));
+        let said = waiting.each_ref().map(|event| event.describe(&program, &waiting, &MissingMembers::new()));
         assert_eq!(said[0], "process 0 receives a message from location 20 of process 0 (location 10, event 7)");
         assert_eq!(said[1], "process 1 receives a message from a location of process 1 (location 11, event 7)");
         assert_eq!(said[2], "location 20 of process 0 receives a message from process 0 (event 7)");
@@ -298,7 +301,7 @@ mod tests {
     #[test]
     fn without_them_all_are_processes() {
         let waiting = [message(0, 10, 1), message(1, 11, 0)];
-        let said = waiting[0].describe(&Program::default(), &waiting, &Missing::new());
+        let said = waiting[0].describe(&Program::default(), &waiting, &MissingMembers::new());
         assert_eq!(said, "process 0 receives a message from process 1 (location 10, event 7)");
     }
 }

@@ -256,7 +256,7 @@ fn find_worst<T: AsRef<[i64]>>(
         let (op, question) = match timeline.kind(event) {
             SyncKind::Receive | SyncKind::Join => {
                 let channel = &program.messages.incoming[channel];
-                let k = channel.receives.iter().position(|&receive| receive as usize == event).unwrap_or(0);
+                let k = channel.receives.each().position(|receive| receive as usize == event).unwrap_or(0);
                 (channel.trust.op(), SenderQuery::Message { host: channel.host, channel: channel.remote, k: k as u32 })
             }
             _ => {
@@ -292,7 +292,7 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
             let mut answer = None;
             if transport.rank() == host {
                 let channel = &program.messages.outgoing[channel as usize];
-                answer = Some(place(program, times, channel.source, channel.sends[k as usize] as usize));
+                answer = Some(place(program, times, channel.source, channel.sends.at(k as usize) as usize));
             }
             broadcast_value(transport, host, answer)
         }
@@ -304,7 +304,7 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
                     comm.instances[instance].class == controlled_logical_clock::semantics::CollectiveClass::Prefix;
                 for member in comm.members.iter().filter(|m| m.sends[instance] && comm.constrains(m.rank, receiver)) {
                     if !prefix || member.rank < receiver {
-                        let begin = member.begins[instance] as usize;
+                        let begin = member.begins.at(instance.place()) as usize;
                         answers.push(place(program, times, member.timeline, begin));
                     }
                 }

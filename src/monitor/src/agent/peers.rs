@@ -1,9 +1,9 @@
 //! The agents of other nodes: gossip with them, by UDP.
 
 use super::clock::{self, PacketStamps};
+use super::neighbours::Neighbours;
 use super::settings::{AgentSettings, InForce};
 use super::together::{Together, of_group, of_others, wanted};
-use super::{neighbours::Neighbours, together};
 use crate::clocks::log::{ClockLog, ClockLogEntry, Name};
 use crate::gossip::{Arrival, Config, Liveness, MAX_DATUM, Node, NodeId, RoundTrip};
 use crate::jobs::{AgentFile, Job};
@@ -303,7 +303,7 @@ impl AgentPeers {
     /// The user's data at all nodes that are there.
     fn data(&self) -> Vec<Datum> {
         let mut all = Vec::new();
-        for member in self.node.members().filter(|member| together::is_there(member.liveness)) {
+        for member in self.node.members().filter(|member| member.liveness.is_there()) {
             let own = member.data.iter().find(|(key, _)| *key == DATA);
             let data: BTreeMap<String, String> =
                 own.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).unwrap_or_default();

@@ -29,20 +29,22 @@ impl AgentSettings {
             Formula::parse(&setting.text).map_err(|error| error.to_string())?;
         }
         if setting.kind == SettingKind::Sensor && !(setting.text.is_empty() || setting.text.starts_with('/')) {
-            return Err("a sensor is a file by its whole path, the same on all nodes".to_owned());
+            return Err("a sensor needs the absolute path of a file, the same on all nodes".to_owned());
         }
         if setting.name.is_empty()
             || !setting.name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
         {
-            return Err("a name has letters, digits and underscores only".to_owned());
+            return Err("a name may contain only letters, digits and underscores".to_owned());
         }
         if serde_json::to_vec(&setting).is_ok_and(|bytes| bytes.len() > MAX_DATUM) {
-            return Err("name and text are too long together".to_owned());
+            return Err("name and text together are too long".to_owned());
         }
         let place = self.own.iter().position(|own| (own.kind, &own.name) == (setting.kind, &setting.name));
         match place {
             Some(place) => self.own[place] = setting,
-            None if self.own.len() >= usize::from(MOST) => return Err(format!("an agent keeps {MOST} of them")),
+            None if self.own.len() >= usize::from(MOST) => {
+                return Err(format!("an agent holds at most {MOST} formulas and sensors"));
+            }
             None => self.own.push(setting),
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! Of its own group a node knows the readings; of each other group what the lowest living node there tells of it.
 
 use super::settings::InForce;
-use crate::gossip::{Liveness, Node};
+use crate::gossip::Node;
 use crate::query::Computed;
 use crate::resources::{Aggregate, Formula, GroupAggregates, MAX_AGGREGATES, Quantity, Reading, Variable};
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ pub struct LiveGroup {
 
 /// The group of this node, with what its members read under that key.
 pub fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> LiveGroup {
-    let members = node.members().filter(|member| group.contains(&member.id.0) && is_there(member.liveness));
+    let members = node.members().filter(|member| group.contains(&member.id.0) && member.liveness.is_there());
     let members: Vec<_> = members.collect();
     let is_lowest = members.iter().map(|member| member.id).min() == Some(node.id());
     let read = members.iter().filter_map(|member| {
@@ -71,16 +71,11 @@ pub fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> Live
     LiveGroup { members: read.collect(), is_lowest }
 }
 
-/// Whether data of such a node count.
-pub fn is_there(liveness: Liveness) -> bool {
-    matches!(liveness, Liveness::Alive | Liveness::Suspect)
-}
-
 /// The groups of other nodes, as the lowest living node of each tells of it.
 pub fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<GroupAggregates> {
     let own = node.id().0 / size;
     let mut groups = BTreeMap::new();
-    for member in node.members().filter(|member| member.id.0 / size != own && is_there(member.liveness)) {
+    for member in node.members().filter(|member| member.id.0 / size != own && member.liveness.is_there()) {
         if let Some(summary) = node.get(member.id, summaries).and_then(|bytes| GroupAggregates::decode(bytes).ok()) {
             groups.entry(member.id.0 / size).or_insert(summary);
         }

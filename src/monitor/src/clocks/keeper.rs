@@ -21,16 +21,16 @@ const REMEMBERED: usize = 8;
 
 /// A word about a difference of clocks.
 #[derive(Debug, Clone, Copy)]
-struct Word {
+struct DifferenceRemark {
     fault: ClockFault,
     /// The last difference before it, and the first one that it is about.
     between: (Time, Time),
     found: Time,
 }
 
-impl Word {
+impl DifferenceRemark {
     /// Whether it may be about the same as another one.
-    fn agrees(&self, other: &Word) -> bool {
+    fn agrees(&self, other: &DifferenceRemark) -> bool {
         let near = |a: f64, b: f64, least: f64| (a - b).abs() <= least.max(ALIKE.0 * a.abs().max(b.abs()));
         match (self.fault, other.fault) {
             (ClockFault::Jumped(a), ClockFault::Jumped(b)) => {
@@ -44,9 +44,9 @@ impl Word {
     }
 }
 
-impl Word {
+impl DifferenceRemark {
     /// Whether a word that agrees with this one may be about the same: of jumps it is known when they were, of rates only since when they are.
-    fn may_still_show(&self, later: &Word) -> bool {
+    fn may_still_show(&self, later: &DifferenceRemark) -> bool {
         matches!(self.fault, ClockFault::Jumped(_)) || later.between.1 < self.found + 2 * PATIENCE
     }
 }
@@ -60,7 +60,7 @@ struct Other {
     /// When the last differences were made.
     seen: [Time; TELLING.1],
     /// What has not been said yet.
-    word: Option<Word>,
+    word: Option<DifferenceRemark>,
 }
 
 impl Other {
@@ -80,7 +80,7 @@ impl Other {
         let [.., before, bad] = self.seen;
         if let Some(fault) = self.watch.observe(best.at, best.ahead as f64, best.uncertainty as f64) {
             // A jump is told by the difference after it.
-            self.word.get_or_insert(Word { fault, between: (before, bad), found: best.at });
+            self.word.get_or_insert(DifferenceRemark { fault, between: (before, bad), found: best.at });
         }
         self.seen.rotate_left(1);
         self.seen[TELLING.1 - 1] = best.at;
@@ -88,7 +88,7 @@ impl Other {
     }
 
     /// Whether it would have said so by now.
-    fn has_spoken(&self, word: &Word) -> bool {
+    fn has_spoken(&self, word: &DifferenceRemark) -> bool {
         let needed = if matches!(word.fault, ClockFault::RunsAway(_)) { TELLING.1 } else { TELLING.0 };
         self.word.is_some() || self.seen[TELLING.1 - needed] >= word.between.1
     }
@@ -100,7 +100,7 @@ pub struct ClockKeeper {
     own: u32,
     others: BTreeMap<u32, Other>,
     /// What was said of the own clock: of some others it shows late.
-    said: VecDeque<Word>,
+    said: VecDeque<DifferenceRemark>,
 }
 
 /// A word about a clock.
@@ -198,8 +198,8 @@ impl ClockKeeper {
     }
 
     /// A word for which nothing more is waited.
-    fn ripe(&self, now: Time) -> Option<Word> {
-        let ripe = |word: &Word| {
+    fn ripe(&self, now: Time) -> Option<DifferenceRemark> {
+        let ripe = |word: &DifferenceRemark| {
             now.saturating_sub(word.found) > PATIENCE
                 || self.since(now, PATIENCE).all(|(_, other, _)| other.has_spoken(word))
         };

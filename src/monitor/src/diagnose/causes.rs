@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Cause {
     /// In words.
     pub sentence: String,
-    /// The ranks that are to blame, or in the circle.
+    /// The ranks that are to blame, or in the cycle.
     pub ranks: Vec<u32>,
     /// The longest time that somebody has waited, in seconds.
     pub waited: f64,
@@ -21,7 +21,7 @@ pub struct Cause {
     pub grave: bool,
 }
 
-/// So many ranks of a circle are told one by one.
+/// So many ranks of a cycle are told one by one.
 const TOLD: usize = 6;
 
 /// The gravest cause that there is.
@@ -33,15 +33,15 @@ pub fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
         .or_else(|| context.stopped())
         .or_else(|| context.absent())
         .or_else(|| context.different())
-        .or_else(|| context.circle(Strength::Certain))
+        .or_else(|| context.cycle(Strength::Certain))
         .or_else(|| context.missing(Strength::Partial))
         .or_else(|| context.missing(Strength::Looks))
-        .or_else(|| context.circle(Strength::Looks))
+        .or_else(|| context.cycle(Strength::Looks))
         .or_else(|| context.rest())
 }
 
 fn more_wait(count: usize) -> String {
-    if count == 1 { "1 more waits for these".to_owned() } else { format!("{count} more wait for these") }
+    if count == 1 { "1 more rank waits for them".to_owned() } else { format!("{count} more ranks wait for them") }
 }
 
 struct Context<'a> {
@@ -77,7 +77,7 @@ impl Context<'_> {
         let ago = self.now.time - first.life_since.unwrap_or(self.now.time);
         let then = match others.len() {
             0 => String::new(),
-            _ => format!("; after it {} ended", Ranks(&others)),
+            _ => format!("; {} ended after it", Ranks(&others)),
         };
         Some(Cause {
             sentence: format!(
@@ -109,15 +109,15 @@ impl Context<'_> {
     fn silent(&self) -> Option<Cause> {
         let node = self.now.silent.iter().min_by(|one, other| one.since.total_cmp(&other.since))?;
         let ranks = node.ranks.clone();
-        let whose = if ranks.is_empty() { String::new() } else { format!(", where {}", Ranks(&ranks).are("are")) };
+        let whose = if ranks.is_empty() { String::new() } else { format!(" ({})", Ranks(&ranks)) };
         let more = match self.now.silent.len() {
             1 => String::new(),
-            count => format!("; {count} nodes in all"),
+            count => format!("; {count} silent nodes in all"),
         };
         let ago = duration(self.now.time - node.since);
         let waits = self.and_others_wait(&ranks);
         Some(Cause {
-            sentence: format!("node {} has been silent for {ago}{whose}{more}{waits}", node.host),
+            sentence: format!("node {}{whose} has been silent for {ago}{more}{waits}", node.host),
             waited: self.waiting(&ranks).1,
             ranks,
             grave: true,
@@ -137,8 +137,8 @@ impl Context<'_> {
         };
         Some(Cause {
             sentence: format!(
-                "{}{which} by a signal or a debugger, for {ago}, {}{}",
-                Ranks(&ranks).are("are stopped"),
+                "{} by a signal or a debugger for {ago}{which}, {}{}",
+                Ranks(&ranks).are("have been stopped"),
                 self.place(first),
                 self.and_others_wait(&ranks)
             ),
@@ -159,12 +159,12 @@ impl Context<'_> {
         let waited = duration(longest);
         let sentence = match (absent.is_empty(), self.all.size as usize == starting.len()) {
             (false, _) => format!(
-                "{} not called MPI_Init, where {} for {waited}",
+                "{} not called MPI_Init, in which {} for {waited}",
                 Ranks(&absent).are("have"),
-                Ranks(&starting).are("wait")
+                Ranks(&starting).are("have waited")
             ),
             (true, true) => format!("all {} ranks have been in MPI_Init for {waited}", starting.len()),
-            (true, false) => format!("{} still in MPI_Init, for {waited}", Ranks(&starting).are("are")),
+            (true, false) => format!("{} in MPI_Init for {waited}", Ranks(&starting).are("have been")),
         };
         let ranks = if absent.is_empty() { starting } else { absent };
         Some(Cause { sentence, ranks, waited: longest, grave: false })
@@ -207,7 +207,7 @@ impl Context<'_> {
         let name = self.all.comms.name(Some(comm));
         let longest = self.longest(&ranks);
         let sentence = format!(
-            "operation {sequence} of {name} is not the same everywhere: {}, for up to {}",
+            "ranks disagree on operation {sequence} of {name}: {}, for up to {}",
             list.join(", "),
             duration(longest)
         );
@@ -258,10 +258,10 @@ impl Context<'_> {
                     let again = if about.is_some_and(Operation::only_looks) { "repeated " } else { "" };
                     let epoch = self.all.waits.get(&rank).and_then(|wait| wait.epoch);
                     let needs = match epoch.filter(|_| about.is_some_and(Operation::on_epoch)) {
-                        Some(Missing::Unlock) => format!(", of which {} a lock", Ranks(ranks).are("hold")),
-                        Some(Missing::Attention) => ", for which it may have to be in MPI".to_owned(),
-                        Some(Missing::Post) => ", for which MPI_Win_post is missing there".to_owned(),
-                        Some(Missing::Complete) => ", for which MPI_Win_complete is missing there".to_owned(),
+                        Some(Missing::Unlock) => format!(", on which {} a lock", Ranks(ranks).are("hold")),
+                        Some(Missing::Attention) => format!(", which may need {} to be in MPI", Ranks(ranks)),
+                        Some(Missing::Post) => format!(", which needs MPI_Win_post on {}", Ranks(ranks)),
+                        Some(Missing::Complete) => format!(", which needs MPI_Win_complete on {}", Ranks(ranks)),
                         None => String::new(),
                     };
                     let text = about.map(|about| format!("{again}{}{needs}", self.all.comms.operation(about, rank)));
@@ -273,7 +273,7 @@ impl Context<'_> {
             group.1.push(rank);
         }
         let Some((text, (collective, waiting))) = groups.into_iter().max_by_key(|(_, (_, ranks))| ranks.len()) else {
-            return format!("{} for {}", Ranks(ranks).are("are waited"), duration(longest));
+            return format!("others have waited for {} for {}", Ranks(ranks), duration(longest));
         };
         let rest = match count - waiting.len().min(count) {
             0 => String::new(),
@@ -291,35 +291,35 @@ impl Context<'_> {
     /// What those do that are waited for.
     fn what_they_do(&self, ranks: &[u32]) -> String {
         let Some(state) = ranks.first().and_then(|rank| self.all.states.get(rank)) else {
-            return "nothing is known of what goes on there".to_owned();
+            return format!("nothing is known about {}", if ranks.len() == 1 { "it" } else { "them" });
         };
         let it = if ranks.len() == 1 { "it".to_owned() } else { format!("rank {}", ranks[0]) };
         let since = duration(self.now.time - state.moved.max(state.phase_since));
         let region = state.regions.last().map(|region| format!(" in region {region}")).unwrap_or_default();
         match (state.phase, &state.call) {
-            (Phase::Finalized, _) => format!("{it} has left MPI by MPI_Finalize"),
-            (Phase::Unwatched, _) => format!("what {it} does is not known: the recorder has given up there"),
+            (Phase::Finalized, _) => format!("{it} has left MPI_Finalize"),
+            (Phase::Unwatched, _) => format!("what {it} does is not known: its recorder has given up"),
             (Phase::Init, _) => format!("{it} is in MPI_Init"),
-            (Phase::Finalizing, _) => format!("{it} is in MPI_Finalize, for {since}"),
+            (Phase::Finalizing, _) => format!("{it} has been in MPI_Finalize for {since}"),
             (_, Some(call)) if call.polls => {
                 let what = self.all.comms.call(state).unwrap_or_default();
-                format!("{it} {what}{region}, for {}", duration(self.now.time - call.since))
+                format!("{it} has been in {what}{region} for {}", duration(self.now.time - call.since))
             }
             (_, Some(call)) => {
-                format!("{it} is in {}{region}, for {}", call.function, duration(self.now.time - call.since))
+                format!("{it} has been in {}{region} for {}", call.function, duration(self.now.time - call.since))
             }
             (_, None) => format!("{it} computes{region}, outside of MPI for {since}"),
         }
     }
 
-    fn circle(&self, least: Strength) -> Option<Cause> {
-        let circle = self.all.circle(least)?;
-        let parts: Vec<String> = circle
+    fn cycle(&self, least: Strength) -> Option<Cause> {
+        let cycle = self.all.cycle(least)?;
+        let parts: Vec<String> = cycle
             .iter()
             .enumerate()
             .take(TOLD)
             .filter_map(|(i, rank)| {
-                let (state, next) = (self.all.states.get(rank)?, circle[(i + 1) % circle.len()]);
+                let (state, next) = (self.all.states.get(rank)?, cycle[(i + 1) % cycle.len()]);
                 let on_next = self.operations(state).find(|operation| {
                     let peer = self.all.comms.global(operation.comm, operation.peer, *rank);
                     peer == Some(next) && operation.sequence == 0
@@ -331,20 +331,20 @@ impl Context<'_> {
                 Some(format!("rank {rank} in {what}"))
             })
             .collect();
-        let more = if circle.len() > TOLD { format!(", and {} more", circle.len() - TOLD) } else { String::new() };
-        let longest = self.longest(&circle);
-        let (others, _) = self.waiting(&circle);
-        let beside = match others.saturating_sub(circle.len()) {
+        let more = if cycle.len() > TOLD { format!(", and {} more", cycle.len() - TOLD) } else { String::new() };
+        let longest = self.longest(&cycle);
+        let (others, _) = self.waiting(&cycle);
+        let beside = match others.saturating_sub(cycle.len()) {
             0 => String::new(),
             count => format!("; {}", more_wait(count)),
         };
         let sentence = format!(
-            "{} in a circle, for up to {}: {}{more}{beside}",
-            Ranks(&circle).are("wait"),
+            "{} in a cycle, for up to {}: {}{more}{beside}",
+            Ranks(&cycle).are("wait"),
             duration(longest),
             parts.join(", ")
         );
-        Some(Cause { sentence, ranks: circle, waited: longest, grave: false })
+        Some(Cause { sentence, ranks: cycle, waited: longest, grave: false })
     }
 
     /// Ranks wait, but it cannot be told for whom.
@@ -357,10 +357,10 @@ impl Context<'_> {
         let collective = self.operations(state).find(|operation| operation.sequence > 0);
         let inter = collective.and_then(|operation| operation.comm).is_some_and(|comm| self.all.comms.is_inter(comm));
         let why = match (anybody, collective) {
-            (true, _) => "nobody has sent it a message that fits",
-            (_, Some(_)) if inter => "all members that are needed have begun it",
+            (true, _) => "no matching message has been sent",
+            (_, Some(_)) if inter => "all required members have begun it",
             (_, Some(_)) => "all members have begun it",
-            _ => "who is to blame cannot be told",
+            _ => "the cause cannot be determined",
         };
         let place = self.place(state);
         let sentence = format!("{} {place}, for {}: {why}", Ranks(&same).are("wait"), duration(longest));

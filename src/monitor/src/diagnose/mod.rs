@@ -111,13 +111,13 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
                 Some(earlier) if now.time > earlier.time => {
                     let during = duration(now.time - earlier.time);
                     format!(
-                        "the job moves: {} of {} ranks have made calls of MPI in {during}",
+                        "the job makes progress: {} of {} ranks have completed MPI calls in the last {during}",
                         moving.len(),
                         now.ranks.len()
                     )
                 }
                 _ => format!(
-                    "the job moves: {} ranks, the last call of MPI ended {} ago",
+                    "the job makes progress: {} ranks; the last MPI call returned {} ago",
                     now.ranks.len(),
                     duration(quiet)
                 ),
@@ -127,8 +127,8 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
                 None => moved,
             }
         }
-        (_, Some(cause)) => format!("nothing has moved for {}: {}", duration(quiet), cause.sentence),
-        (_, None) => format!("nothing has moved for {}: no rank waits in MPI; {}", duration(quiet), outside(now)),
+        (_, Some(cause)) => format!("no progress for {}: {}", duration(quiet), cause.sentence),
+        (_, None) => format!("no progress for {}: no rank waits in MPI; {}", duration(quiet), outside(now)),
     };
     let ranks = cause.filter(|_| verdict != JobVerdict::Finished).map(|cause| cause.ranks).unwrap_or_default();
     Diagnosis { verdict, sentence, quiet, ranks, rows: table::ranks(now), comms: table::comms(now) }

@@ -79,7 +79,7 @@ fn who_is_missing_in_a_collective_operation_is_named() {
     (0..8).filter(|&rank| rank != 3).for_each(|rank| job.barrier(rank, 17));
     job.ranks[3].regions = vec!["main".into(), "solve".into()];
     let parts = [
-        "nothing has moved for 42.0 s: rank 3 is missing in MPI_Barrier, operation 17 of MPI_COMM_WORLD",
+        "no progress for 42.0 s: rank 3 is missing in MPI_Barrier, operation 17 of MPI_COMM_WORLD",
         "where ranks 0-2, 4-7 have waited for 42.0 s",
         "it computes in region solve, outside of MPI for 42.0 s",
     ];
@@ -103,37 +103,33 @@ fn who_waits_for_those_that_wait_is_traced_to_the_end() {
 }
 
 #[test]
-fn circles_of_receives_are_told_with_their_tags() {
+fn cycles_of_receives_are_told_with_their_tags() {
     let mut job = job(4, 0);
     for rank in 0..3_u32 {
         job.put(rank, operation("Recv", WORLD, (rank as i32 + 1) % 3, 10 + rank as i32, 0));
     }
     job.barrier(3, 1);
     let parts = [
-        "ranks 0-2 wait in a circle, for up to 42.0 s: rank 0 in MPI_Recv from rank 1 (tag 10)",
+        "ranks 0-2 wait in a cycle, for up to 42.0 s: rank 0 in MPI_Recv from rank 1 (tag 10)",
         "rank 2 in MPI_Recv from rank 0 (tag 12)",
-        "1 more waits for these",
+        "1 more rank waits for them",
     ];
     job.says(JobVerdict::Still, &[0, 1, 2], &parts);
 }
 
 #[test]
-fn a_message_on_its_way_is_no_circle() {
+fn a_message_on_its_way_is_no_cycle() {
     let mut one = job(2, 0);
     one.put(0, operation("Send", WORLD, 1, 5, 0));
     one.put(1, operation("Recv", WORLD, 0, ANY, 0));
-    assert!(!diagnose(None, &one).sentence.contains("circle"));
+    assert!(!diagnose(None, &one).sentence.contains("cycle"));
     // With another tag it is.
     one.put(1, operation("Recv", WORLD, 0, 6, 0));
-    one.says(
-        JobVerdict::Still,
-        &[0, 1],
-        &["in a circle", "MPI_Send to rank 1 (tag 5)", "MPI_Recv from rank 0 (tag 6)"],
-    );
+    one.says(JobVerdict::Still, &[0, 1], &["in a cycle", "MPI_Send to rank 1 (tag 5)", "MPI_Recv from rank 0 (tag 6)"]);
 }
 
 #[test]
-fn requests_that_may_be_complete_make_no_circle_where_somebody_computes() {
+fn requests_that_may_be_complete_make_no_cycle_where_somebody_computes() {
     // A halo exchange in a row: 2 computes; 0 and 1 have each other's messages already.
     let mut job = job(3, 0);
     for (rank, peers) in [(0, &[1][..]), (1, &[0, 2])] {
@@ -155,8 +151,11 @@ fn different_operations_and_roots_are_told() {
     let mut job = job(4, 4);
     (0..3).for_each(|rank| drop(job.put(rank, operation("Bcast", WORLD, 0, 0, 5)).call.clone()));
     job.put(3, operation("Allreduce", WORLD, NOBODY, 0, 5));
-    let parts =
-        ["operation 5 of MPI_COMM_WORLD is not the same", "rank 3 is in MPI_Allreduce", "ranks 0-2 are in MPI_Bcast"];
+    let parts = [
+        "ranks disagree on operation 5 of MPI_COMM_WORLD: ",
+        "rank 3 is in MPI_Allreduce",
+        "ranks 0-2 are in MPI_Bcast",
+    ];
     job.says(JobVerdict::Still, &[3], &parts);
     job.put(3, operation("Bcast", WORLD, 1, 0, 5));
     job.says(
@@ -236,8 +235,8 @@ fn who_holds_a_lock_is_waited_for() {
     job.ranks[1].epochs = vec![epoch(EpochKind::Exclusive, 2, &[], 50.0, None)];
     job.put(0, operation("Win_lock", WINDOW, 2, 1, 0));
     let parts = [
-        "rank 0 has waited for rank 1 for 42.0 s, in MPI_Win_lock of rank 2 (exclusive, window abcd0123 of 4 ranks 0-3)",
-        ", of which rank 1 holds a lock; it computes",
+        "rank 0 has waited for rank 1 for 42.0 s, in MPI_Win_lock on rank 2 (exclusive, window abcd0123 of 4 ranks 0-3)",
+        ", on which rank 1 holds a lock; it computes",
     ];
     job.says(JobVerdict::Still, &[1], &parts);
     // What it has given back is in nobody's way, nor is a lock of another part.
@@ -245,28 +244,28 @@ fn who_holds_a_lock_is_waited_for() {
         [epoch(EpochKind::Exclusive, 2, &[], 50.0, Some(45.0)), epoch(EpochKind::Exclusive, 3, &[], 50.0, None)]
     {
         job.ranks[1].epochs = vec![other];
-        job.says(JobVerdict::Still, &[2], &["rank 0 has waited for rank 2", "for which it may have to be in MPI"]);
+        job.says(JobVerdict::Still, &[2], &["rank 0 has waited for rank 2", "which may need rank 2 to be in MPI"]);
     }
     // Shared locks are in the way of exclusive ones only.
     job.ranks[1].epochs = vec![epoch(EpochKind::All, NOBODY, &[], 50.0, None)];
-    job.says(JobVerdict::Still, &[1], &["of which rank 1 holds a lock"]);
+    job.says(JobVerdict::Still, &[1], &["on which rank 1 holds a lock"]);
     job.put(0, operation("Win_lock", WINDOW, 2, 0, 0));
-    job.says(JobVerdict::Still, &[2], &["MPI_Win_lock of rank 2 (shared, window"]);
+    job.says(JobVerdict::Still, &[2], &["MPI_Win_lock on rank 2 (shared, window"]);
     // Where both believe to have it, as libraries do that get it later, it is the one that is not waiting.
     job.ranks[0].epochs = vec![epoch(EpochKind::Exclusive, 2, &[], 60.0, None)];
     job.put(0, operation("Win_unlock", WINDOW, 2, 0, 0));
     job.ranks[3].epochs = vec![epoch(EpochKind::Shared, 2, &[], 40.0, None)];
     job.put(3, operation("Win_flush", WINDOW, 2, 0, 0));
-    job.says(JobVerdict::Still, &[1], &["rank 0 has waited for rank 1", "in MPI_Win_unlock of rank 2 (window"]);
+    job.says(JobVerdict::Still, &[1], &["rank 0 has waited for rank 1", "in MPI_Win_unlock on rank 2 (window"]);
     // The target is in MPI, and nobody has a lock: then nobody is to blame.
     [1, 3].iter().for_each(|&rank: &usize| job.ranks[rank].epochs.clear());
     job.ranks[3].call = None;
     job.put(2, operation("Iprobe", WORLD, ANY, ANY, 0));
-    job.says(JobVerdict::Still, &[0], &["rank 0 waits in MPI_Win_unlock", "who is to blame cannot be told"]);
+    job.says(JobVerdict::Still, &[0], &["rank 0 waits in MPI_Win_unlock", "the cause cannot be determined"]);
 }
 
 #[test]
-fn locks_that_are_waited_for_by_turns_are_a_circle() {
+fn locks_that_are_waited_for_by_turns_are_a_cycle() {
     let mut job = job_with_window(2);
     for (rank, target) in [(0, 1), (1, 0)] {
         job.ranks[rank].epochs = vec![epoch(EpochKind::Exclusive, rank as i32, &[], 50.0, None)];
@@ -275,7 +274,7 @@ fn locks_that_are_waited_for_by_turns_are_a_circle() {
     job.says(
         JobVerdict::Still,
         &[0, 1],
-        &["ranks 0, 1 wait in a circle", "rank 0 in MPI_Win_lock of rank 1 (exclusive,"],
+        &["ranks 0, 1 wait in a cycle", "rank 0 in MPI_Win_lock on rank 1 (exclusive,"],
     );
 }
 
@@ -286,7 +285,8 @@ fn groups_of_windows_wait_for_those_that_have_not_come() {
     job.ranks[0].epochs = vec![epoch(EpochKind::Access, NOBODY, &[1, 2], 42.0, None)];
     job.ranks[1].epochs = vec![epoch(EpochKind::Exposure, NOBODY, &[0, 3], 43.0, None)];
     job.put(0, operation("Win_start", WINDOW, NOBODY, 0, 0));
-    let parts = ["rank 0 has waited for rank 2", "MPI_Win_start (window abcd0123", "MPI_Win_post is missing there"];
+    let parts =
+        ["rank 0 has waited for rank 2", "MPI_Win_start (window abcd0123", "which needs MPI_Win_post on rank 2"];
     job.says(JobVerdict::Still, &[2], &parts);
     // An earlier epoch of it, or one for others, is none for this one.
     for epoch in [
@@ -294,18 +294,22 @@ fn groups_of_windows_wait_for_those_that_have_not_come() {
         epoch(EpochKind::Exposure, NOBODY, &[3], 41.0, None),
     ] {
         job.ranks[2].epochs = vec![epoch];
-        job.says(JobVerdict::Still, &[2], &["MPI_Win_post is missing there"]);
+        job.says(JobVerdict::Still, &[2], &["which needs MPI_Win_post on rank 2"]);
     }
     // 1 waits for 0, which waits for 2, and for 3, which was here before 1 let it in, and has not come again.
     job.put(1, operation("Win_wait", WINDOW, NOBODY, 0, 0));
     job.ranks[3].epochs = vec![epoch(EpochKind::Access, NOBODY, &[1], 50.0, Some(44.0))];
     job.ranks[2].epochs = vec![epoch(EpochKind::Exposure, NOBODY, &[0], 41.0, None)];
     job.ranks[0].call = None;
-    job.says(JobVerdict::Still, &[0, 3], &["rank 1 has waited for ranks 0, 3", "MPI_Win_complete is missing there"]);
+    job.says(
+        JobVerdict::Still,
+        &[0, 3],
+        &["rank 1 has waited for ranks 0, 3", "which needs MPI_Win_complete on ranks 0, 3"],
+    );
     // Both have gone again; or it is not known, since 3 was with others since.
     job.ranks[0].epochs[0].ended = Some(NOW - 2.0);
     job.ranks[3].epochs = vec![epoch(EpochKind::Access, NOBODY, &[2], 30.0, None)];
-    job.says(JobVerdict::Still, &[1], &["rank 1 waits in MPI_Win_wait", "who is to blame cannot be told"]);
+    job.says(JobVerdict::Still, &[1], &["rank 1 waits in MPI_Win_wait", "the cause cannot be determined"]);
     // Who tests for it waits the least.
     job.ranks[0].epochs[0].ended = None;
     job.put(1, operation("Win_test", WINDOW, NOBODY, 0, 0)).call.as_mut().unwrap().polls = true;
@@ -319,7 +323,7 @@ fn who_is_probed_for_is_waited_for() {
     job.says(JobVerdict::Still, &[1], &["rank 0 has waited for rank 1 for 42.0 s, in MPI_Probe from rank 1 (tag 5)"]);
     // Its message is on its way.
     job.put(1, operation("Send", WORLD, 0, 5, 0));
-    assert!(!diagnose(None, &job).sentence.contains("circle"));
+    assert!(!diagnose(None, &job).sentence.contains("cycle"));
 }
 
 #[test]
@@ -341,11 +345,11 @@ fn peers_of_inter_communicators_are_in_the_other_group() {
         &["rank 0 has waited for rank 3", &format!("MPI_Recv from rank 3 (tag 7, {name})")],
     );
     job.put(3, operation("Recv", inter, 1, 8, 0));
-    job.says(JobVerdict::Still, &[2], &["rank 3 has waited for rank 2", "(1 more waits for these); it computes"]);
+    job.says(JobVerdict::Still, &[2], &["rank 3 has waited for rank 2", "(1 more rank waits for them); it computes"]);
     job.put(3, operation("Recv", inter, 0, 8, 0));
-    job.says(JobVerdict::Still, &[0, 3], &["ranks 0, 3 wait in a circle", "rank 3 in MPI_Recv from rank 0 (tag 8"]);
+    job.says(JobVerdict::Still, &[0, 3], &["ranks 0, 3 wait in a cycle", "rank 3 in MPI_Recv from rank 0 (tag 8"]);
     job.put(3, operation("Send", inter, 0, 7, 0));
-    assert!(!diagnose(None, &job).sentence.contains("circle"));
+    assert!(!diagnose(None, &job).sentence.contains("cycle"));
     // A barrier needs all; a root is needed by the other group, and needs that.
     (0..6).for_each(|rank| drop(job.put(rank, operation("Barrier", inter, NOBODY, 0, 5)).call.clone()));
     (job.ranks[4].call, job.ranks[4].comms[1].sequence) = (None, 4);
@@ -380,7 +384,7 @@ fn peers_of_inter_communicators_are_in_the_other_group() {
     // One of the root's group that has not come holds up nobody.
     let found = bcast(4);
     assert_eq!(found.ranks, [1, 3, 5], "{}", found.sentence);
-    assert!(found.sentence.ends_with("all members that are needed have begun it"), "{}", found.sentence);
+    assert!(found.sentence.ends_with("all required members have begun it"), "{}", found.sentence);
     // Other operations are told, other roots of the two groups are none.
     job.put(0, operation("Reduce", inter, NOBODY, 0, 5));
     job.says(JobVerdict::Still, &[0], &["operation 5 of inter-communicator abcd0123", "rank 0 is in MPI_Reduce"]);
@@ -392,27 +396,28 @@ fn who_is_looked_for_again_and_again_is_waited_for_the_least() {
     let mut job = job(4, 0);
     job.put(0, operation("Iprobe", WORLD, 1, 5, 0)).call.as_mut().unwrap().polls = true;
     [2, 3].iter().for_each(|&rank| drop(job.put(rank, operation("Recv", WORLD, 0, 1, 0)).call.clone()));
-    let parts = ["rank 0 has waited for rank 1 for 42.0 s, in repeated MPI_Iprobe from rank 1 (tag 5) (2 more wait"];
+    let parts =
+        ["rank 0 has waited for rank 1 for 42.0 s, in repeated MPI_Iprobe from rank 1 (tag 5) (2 more ranks wait"];
     job.says(JobVerdict::Still, &[1], &parts);
-    assert_eq!(diagnose(None, &job).rows[0].call, "tests in vain with MPI_Iprobe from rank 1 (tag 5)");
+    assert_eq!(diagnose(None, &job).rows[0].call, "repeated MPI_Iprobe from rank 1 (tag 5)");
     // Where somebody waits more than that for somebody else, that one is named.
     job.put(2, operation("Recv", WORLD, 3, 1, 0));
     job.ranks[3].call = None;
     job.says(JobVerdict::Still, &[3], &["rank 2 has waited for rank 3"]);
-    // A circle over it is one, if there is no better reason.
+    // A cycle over it is one, if there is no better reason.
     job.put(3, operation("Recv", WORLD, 2, 1, 0));
-    job.says(JobVerdict::Still, &[2, 3], &["ranks 2, 3 wait in a circle"]);
+    job.says(JobVerdict::Still, &[2, 3], &["ranks 2, 3 wait in a cycle"]);
     job.put(1, operation("Send", WORLD, 0, 6, 0));
     [2, 3].iter().for_each(|&rank: &usize| job.ranks[rank].call = None);
-    let parts = ["ranks 0, 1 wait in a circle", "rank 0 in MPI_Iprobe from rank 1 (tag 5)", "rank 1 in MPI_Send to"];
+    let parts = ["ranks 0, 1 wait in a cycle", "rank 0 in MPI_Iprobe from rank 1 (tag 5)", "rank 1 in MPI_Send to"];
     job.says(JobVerdict::Still, &[0, 1], &parts);
     // Its message is on its way; then it would take one of anybody, so it holds up the other one.
     job.put(1, operation("Send", WORLD, 0, 5, 0));
-    assert!(!diagnose(None, &job).sentence.contains("circle"));
+    assert!(!diagnose(None, &job).sentence.contains("cycle"));
     job.put(0, operation("Improbe", WORLD, ANY, ANY, 0)).call.as_mut().unwrap().polls = true;
     job.put(1, operation("Recv", WORLD, 0, 6, 0));
     let parts =
-        ["rank 1 has waited for rank 0", "it tests in vain with MPI_Improbe from any rank (any tag), for 42.0 s"];
+        ["rank 1 has waited for rank 0", "it has been in repeated MPI_Improbe from any rank (any tag) for 42.0 s"];
     job.says(JobVerdict::Still, &[0], &parts);
 }
 
@@ -424,7 +429,7 @@ fn who_waits_for_anybody_may_be_missing_elsewhere() {
     job.says(
         JobVerdict::Still,
         &[1],
-        &["rank 1 is missing in MPI_Barrier, operation 1", "it is in MPI_Recv, for 42.0 s"],
+        &["rank 1 is missing in MPI_Barrier, operation 1", "it has been in MPI_Recv for 42.0 s"],
     );
 }
 
@@ -437,16 +442,16 @@ fn dead_stopped_and_silent_ones_come_first() {
     job.says(
         JobVerdict::Still,
         &[5],
-        &["rank 5 is stopped (process 105 on n1) by a signal or a debugger, for 40.0 s", "in MPI_Barrier"],
+        &["rank 5 has been stopped by a signal or a debugger for 40.0 s (process 105 on n1)", "in MPI_Barrier"],
     );
     job.silent.push(SilentNode { host: "n7".into(), since: NOW - 3.0, ranks: vec![8, 9] });
-    job.says(JobVerdict::Failed, &[8, 9], &["node n7 has been silent for 3.0 s, where ranks 8, 9 are"]);
+    job.says(JobVerdict::Failed, &[8, 9], &["node n7 (ranks 8, 9) has been silent for 3.0 s"]);
     job.ranks[3].life = Life::Gone;
     job.ranks[3].life_since = Some(NOW - 0.5);
     job.ranks[6].life = Life::Gone;
     job.ranks[6].life_since = Some(NOW - 0.4);
     let parts =
-        ["rank 3 (process 103 on n0) ended 0.5 s ago without MPI_Finalize, outside of MPI; after it rank 6 ended"];
+        ["rank 3 (process 103 on n0) ended 0.5 s ago without MPI_Finalize, outside of MPI; rank 6 ended after it"];
     job.says(JobVerdict::Failed, &[3], &parts);
 }
 
@@ -457,7 +462,11 @@ fn the_beginning_and_the_end_of_mpi() {
     job.ranks.iter_mut().for_each(|state| state.phase_since = SINCE);
     job.says(JobVerdict::Still, &[0, 1, 2, 3], &["all 4 ranks have been in MPI_Init for 42.0 s"]);
     job.ranks.remove(2);
-    job.says(JobVerdict::Still, &[2], &["rank 2 has not called MPI_Init, where ranks 0, 1, 3 wait for 42.0 s"]);
+    job.says(
+        JobVerdict::Still,
+        &[2],
+        &["rank 2 has not called MPI_Init, in which ranks 0, 1, 3 have waited for 42.0 s"],
+    );
     let mut job = self::job(3, 2);
     for rank in [0, 2] {
         job.ranks[rank].phase = Phase::Finalizing;
@@ -465,7 +474,7 @@ fn the_beginning_and_the_end_of_mpi() {
     }
     job.says(JobVerdict::Still, &[1], &["rank 1 is missing in MPI_Finalize, where ranks 0, 2 have waited"]);
     job.put(1, operation("Recv", WORLD, 0, 9, 0));
-    job.says(JobVerdict::Still, &[0, 1], &["in a circle", "rank 1 in MPI_Recv from rank 0 (tag 9)"]);
+    job.says(JobVerdict::Still, &[0, 1], &["in a cycle", "rank 1 in MPI_Recv from rank 0 (tag 9)"]);
     job.ranks.iter_mut().for_each(|state| (state.phase, state.life) = (Phase::Finalized, Life::Gone));
     job.says(JobVerdict::Finished, &[], &["all 3 ranks have left MPI"]);
     Snapshot { time: NOW, ..Snapshot::default() }.says(JobVerdict::Unknown, &[], &["no process"]);
@@ -481,14 +490,15 @@ fn slow_is_not_hanging() {
     now.ranks[3].moves += 2;
     let found = diagnose(Some(&earlier), &now);
     assert_eq!(found.verdict, JobVerdict::Moves);
-    assert!(
-        found
-            .sentence
-            .starts_with("the job moves: 1 of 4 ranks have made calls of MPI in 0.5 s; but rank 3 is missing")
-    );
+    assert!(found.sentence.starts_with(
+        "the job makes progress: 1 of 4 ranks have completed MPI calls in the last 0.5 s; but rank 3 is missing"
+    ));
     // Short waits are no matter for words.
     now.ranks[..3].iter_mut().for_each(|state| state.call.as_mut().unwrap().since = now.time - 1.0);
-    assert_eq!(diagnose(Some(&earlier), &now).sentence, "the job moves: 1 of 4 ranks have made calls of MPI in 0.5 s");
+    assert_eq!(
+        diagnose(Some(&earlier), &now).sentence,
+        "the job makes progress: 1 of 4 ranks have completed MPI calls in the last 0.5 s"
+    );
 }
 
 #[test]
@@ -499,7 +509,7 @@ fn waits_for_anybody_and_tests_in_vain_are_told() {
     job.says(
         JobVerdict::Still,
         &[0, 1],
-        &["wait in MPI_Recv from any rank (any tag)", "nobody has sent it a message that fits"],
+        &["wait in MPI_Recv from any rank (any tag)", "no matching message has been sent"],
     );
     let call = job.put(1, operation("Recv", WORLD, 0, 3, 0)).call.as_mut().unwrap();
     call.polls = true;

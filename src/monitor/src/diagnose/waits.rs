@@ -193,8 +193,8 @@ impl<'a> WaitGraph<'a> {
         self.waits.get(&rank).is_none_or(|wait| wait.on.is_empty())
     }
 
-    /// Ranks that wait in a circle, each for the next one: the circle with the least rank. Only waits of this strength at least.
-    pub fn circle(&self, least: Strength) -> Option<Vec<u32>> {
+    /// Ranks that wait in a cycle, each for the next one: the cycle with the least rank. Only waits of this strength at least.
+    pub fn cycle(&self, least: Strength) -> Option<Vec<u32>> {
         // The shortest way from a rank to itself.
         self.waits.keys().find_map(|&start| {
             let mut before: BTreeMap<u32, u32> = BTreeMap::new();
@@ -202,12 +202,12 @@ impl<'a> WaitGraph<'a> {
             while let Some(rank) = next.pop_front() {
                 for &other in self.at_least(rank, least).iter().flat_map(|wait| &wait.on) {
                     if other == start {
-                        let mut circle = vec![rank];
-                        while let Some(&earlier) = circle.last().and_then(|last| before.get(last)) {
-                            circle.push(earlier);
+                        let mut cycle = vec![rank];
+                        while let Some(&earlier) = cycle.last().and_then(|last| before.get(last)) {
+                            cycle.push(earlier);
                         }
-                        circle.reverse();
-                        return Some(circle);
+                        cycle.reverse();
+                        return Some(cycle);
                     }
                     if !before.contains_key(&other) && self.waits.contains_key(&other) {
                         before.insert(other, rank);

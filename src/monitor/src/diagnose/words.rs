@@ -157,7 +157,7 @@ impl Comms {
     /// What it is called.
     pub fn name(&self, comm: Option<u64>) -> String {
         match comm {
-            None => "a communicator that is not known".to_owned(),
+            None => "an unknown communicator".to_owned(),
             Some(layout::WORLD) => "MPI_COMM_WORLD".to_owned(),
             Some(layout::SELF) => "MPI_COMM_SELF".to_owned(),
             Some(comm) => {
@@ -195,8 +195,8 @@ impl Comms {
             };
             let target = match (*peer, self.global(*comm, *peer, of)) {
                 (NOBODY, _) => String::new(),
-                (_, Some(rank)) => format!(" of rank {rank}"),
-                (peer, None) => format!(" of its rank {peer}"),
+                (_, Some(rank)) => format!(" on rank {rank}"),
+                (peer, None) => format!(" on its rank {peer}"),
             };
             return format!("{function}{target} ({kind}{})", self.name(*comm));
         }
@@ -215,7 +215,7 @@ impl Comms {
     /// The call that a rank is in.
     pub fn call(&self, state: &RankState) -> Option<String> {
         let call = state.call.as_ref()?;
-        let polls = if call.polls { "tests in vain with " } else { "" };
+        let polls = if call.polls { "repeated " } else { "" };
         // In the whole job and in windows it does not matter who it is.
         let operation = |operation| self.operation(operation, state.rank.unwrap_or(0));
         let text = match (&call.what, &call.waits[..]) {
@@ -223,7 +223,7 @@ impl Comms {
             (None, []) => call.function.clone(),
             (None, [only]) if call.requests <= 1 => format!("{} for {}", call.function, operation(only)),
             (None, [first, ..]) => {
-                format!("{} for {} requests, the first one {}", call.function, call.requests, operation(first))
+                format!("{} for {} requests, first {}", call.function, call.requests, operation(first))
             }
         };
         Some(format!("{polls}{text}"))

@@ -109,13 +109,13 @@ impl Config {
         if self.id.0 == u32::MAX {
             Err(Unusable("the number of a node must be below 2^32 - 1"))
         } else if self.interval == 0 || self.cleanup < self.interval {
-            Err(Unusable("the cleanup time must be one gossip interval or more, and that more than nothing"))
+            Err(Unusable("the cleanup time must be at least one gossip interval, and the interval longer than zero"))
         } else if self.group_sizes.len() >= MAX_LAYERS {
             Err(Unusable("too many layers"))
         } else if self.group_sizes.iter().any(|&size| !(2..=4_096).contains(&size)) {
             Err(Unusable("a group has 2 to 4096 members"))
         } else if self.upper_every == 0 {
-            Err(Unusable("higher layers gossip every first interval or less often"))
+            Err(Unusable("higher layers must not gossip more often than the first"))
         } else if self.budget > 1_200 {
             Err(Unusable("the data of a message are at most 1200 bytes"))
         } else {

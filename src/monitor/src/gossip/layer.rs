@@ -161,7 +161,7 @@ impl Layer {
     pub(crate) fn section(&self) -> Section {
         let mut section = Section { level: self.level, ..Section::default() };
         let mut rows: Vec<(Set, &Set)> = Vec::new();
-        for (index, entry) in self.iter().filter(|(_, entry)| is_listed(entry.liveness)) {
+        for (index, entry) in self.iter().filter(|(_, entry)| entry.liveness.is_there()) {
             section.heartbeats.push((index as u32, entry.heartbeat));
             if entry.row.is_empty() {
                 continue;
@@ -193,7 +193,7 @@ impl Layer {
             }
             let Some(entry) = self.get_mut(index) else { continue };
             entry.row = Set::default();
-            if is_listed(entry.liveness) {
+            if entry.liveness.is_there() {
                 entry.heard = now;
                 newer.insert(index);
             }
@@ -278,7 +278,7 @@ impl Layer {
     fn consensus(&self, suspect: usize) -> bool {
         let (mut agreeing, mut living) = (1usize, 1usize);
         for (index, entry) in self.iter() {
-            if index == self.own || !is_listed(entry.liveness) {
+            if index == self.own || !entry.liveness.is_there() {
                 continue;
             }
             living += 1;
@@ -309,10 +309,6 @@ impl Layer {
             entry.heartbeat = entry.heartbeat.max(heartbeat);
         }
     }
-}
-
-fn is_listed(liveness: Liveness) -> bool {
-    matches!(liveness, Liveness::Alive | Liveness::Suspect)
 }
 
 #[cfg(test)]

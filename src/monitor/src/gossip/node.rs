@@ -66,10 +66,10 @@ pub struct Node {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotPut {
     /// More bytes than [`MAX_DATUM`].
-    #[error("a datum has at most {MAX_DATUM} bytes, this one {0}")]
+    #[error("a datum has at most {MAX_DATUM} bytes, this one has {0}")]
     TooLong(usize),
     /// The key is the node's own.
-    #[error("key 65535 is taken")]
+    #[error("key 65535 is reserved")]
     Reserved,
 }
 

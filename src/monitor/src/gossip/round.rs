@@ -187,7 +187,7 @@ impl Node {
         let known = |index: &usize| self.peers.knows(NodeId(layer.base + *index as u32));
         let at_random = self.config.choice == Choice::Random || turn.is_multiple_of(4);
         if at_random {
-            let living = layer.others(|state| matches!(state, Liveness::Alive | Liveness::Suspect));
+            let living = layer.others(Liveness::is_there);
             let living: Vec<usize> = living.into_iter().filter(known).collect();
             return self.random.choose(&living).copied();
         }

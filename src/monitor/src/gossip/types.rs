@@ -35,6 +35,13 @@ pub enum Liveness {
     Left,
 }
 
+impl Liveness {
+    /// Whether the node counts as a member: it is alive as far as this node knows, or only suspected.
+    pub fn is_there(self) -> bool {
+        matches!(self, Liveness::Alive | Liveness::Suspect)
+    }
+}
+
 /// A node as this node knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownNode<'a> {

@@ -81,6 +81,6 @@ pub fn find(name: &Path) -> Result<Job> {
     }
     match places.iter().find(|place| place.join("job.json").is_file()) {
         Some(place) => Job::open(place),
-        None => Err(Error::new(ErrorKind::NotFound, format!("there is no watched job '{}'", name.display()))),
+        None => Err(Error::new(ErrorKind::NotFound, format!("there is no monitored job '{}'", name.display()))),
     }
 }

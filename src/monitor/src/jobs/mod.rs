@@ -99,7 +99,7 @@ impl Job {
         let mut file = std::fs::File::open(&path)?;
         let meta = file.metadata()?;
         if meta.mode() & 0o077 != 0 || meta.uid() != user()? {
-            return Err(wrong("the key has to be yours and nobody else's (chmod 600)"));
+            return Err(wrong("the key file has to belong to you, and nobody else may read it (chmod 600)"));
         }
         let mut text = String::new();
         file.read_to_string(&mut text)?;
@@ -129,7 +129,7 @@ impl Job {
 /// There is something else in it.
 pub fn remove(directory: &Path) -> Result<()> {
     if !directory.join("job.json").is_file() {
-        return Err(Error::new(ErrorKind::AlreadyExists, "it exists, and is not the directory of a watched job"));
+        return Err(Error::new(ErrorKind::AlreadyExists, "it exists and is not the directory of a monitored job"));
     }
     let agents = directory.join("agents");
     for entry in agents.read_dir()?.flatten() {
@@ -164,7 +164,7 @@ fn own_directory() -> Result<PathBuf> {
     }
     let meta = std::fs::symlink_metadata(&own)?;
     if !meta.is_dir() || meta.uid() != user()? || meta.mode() & 0o022 != 0 {
-        return Err(Error::new(ErrorKind::PermissionDenied, format!("{} belongs to somebody else", own.display())));
+        return Err(Error::new(ErrorKind::PermissionDenied, format!("{} belongs to another user", own.display())));
     }
     Ok(own)
 }

@@ -28,7 +28,7 @@ pub fn hold(states: &Path) -> Result<File> {
     if locked(&mark) {
         return Ok(mark);
     }
-    Err(Error::new(ErrorKind::AddrInUse, "an agent of this job runs on this node already"))
+    Err(Error::new(ErrorKind::AddrInUse, "an agent of this job is already running on this node"))
 }
 
 /// Removes the states of jobs of this user that no living process holds.

@@ -36,12 +36,12 @@ pub enum NoFormula {
     #[error("a formula has at most {MAX_FORMULA} characters")]
     TooLong,
     /// Neither number, operator, function nor name; or they do not fit together.
-    #[error("this is no formula: {0}")]
+    #[error("not a formula: {0}")]
     Syntax(String),
     /// A name that is not `nodes` or quantity, underscore, aggregate.
     #[error(
-        "unknown name {0}: names are \"nodes\", those of a quantity and an aggregate, such as load1_mean, and those of data, such as \
-         data_queue_sum for what was put under the key queue"
+        "unknown name {0}; valid names are \"nodes\", a quantity with an aggregate, such as load1_mean, and data with an aggregate, such as \
+         data_queue_sum for the values put under the key queue"
     )]
     Unknown(String),
 }

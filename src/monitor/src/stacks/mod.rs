@@ -129,7 +129,7 @@ static ASIDE: AtomicUsize = AtomicUsize::new(0);
 /// Looks at a process in a thread of its own: whatever the kernel does with it, this one goes on in time, and what that thread was attached to is let go of when it ends.
 fn aside(one: StackRequest, end: Instant) -> Result<UnwoundProcess, String> {
     if ASIDE.load(Ordering::Relaxed) >= HANGING {
-        return Err("the kernel has not answered earlier questions about processes of this node yet".to_owned());
+        return Err("the kernel has not yet answered earlier requests about processes of this node".to_owned());
     }
     let (tell, told) = mpsc::channel();
     ASIDE.fetch_add(1, Ordering::Relaxed);
@@ -218,7 +218,7 @@ fn named(found: UnwoundThread, symbols: &mut Symbols, end: Instant) -> ThreadSta
         note = Some(modules::DEEPER.to_owned());
     }
     if unnamed && note.is_none() {
-        note = Some("there was not enough time for all names".to_owned());
+        note = Some("there was not enough time to find all names".to_owned());
     }
     ThreadStack { thread: found.thread, name: found.name, frames, note }
 }

@@ -209,7 +209,7 @@ impl ProcessModules {
                     places.push(self.place(address.into(), frame.address_for_lookup()));
                 }
                 Ok(None) => return (places, None),
-                Err(_) => return (places, Some("what called this cannot be told".to_owned())),
+                Err(_) => return (places, Some("the caller cannot be determined".to_owned())),
             }
         }
     }

@@ -210,7 +210,7 @@ fn who_cannot_be_stopped_is_told_of_in_time_and_let_go() {
     let begun = Instant::now();
     let thread = loop {
         let stacks = child.stacks();
-        let said = |thread: &&ThreadStack| thread.note.as_ref().is_some_and(|note| note.contains("be interrupted"));
+        let said = |thread: &&ThreadStack| thread.note.as_ref().is_some_and(|note| note.contains("uninterruptible"));
         if let Some(thread) = stacks.threads.iter().find(said) {
             break thread.thread;
         }
@@ -239,7 +239,7 @@ fn who_is_gone_or_traced_is_told_so() {
     let debugger = threads::tests::hold(child.id());
     let said = child.stacks();
     let first = said.threads.iter().find(|thread| thread.thread == child.id()).unwrap();
-    let expected = format!("process {} traces it already (a debugger)", std::process::id());
+    let expected = format!("process {} (a debugger) is already attached to it", std::process::id());
     assert_eq!(first.note.as_deref(), Some(&*expected), "{}", said.text());
     drop(debugger);
     // Dead, but not buried yet; then buried.

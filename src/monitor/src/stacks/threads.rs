@@ -66,14 +66,17 @@ pub fn refused(error: &Error, process: u32) -> String {
 fn why_refused(error: &Error, tracer: u32, scope: u32) -> String {
     match (error.raw_os_error(), tracer, scope) {
         (Some(libc::ESRCH | libc::ENOENT), ..) => "it is gone".to_owned(),
-        (Some(libc::EPERM | libc::EACCES), 1.., _) => format!("process {tracer} traces it already (a debugger)"),
+        (Some(libc::EPERM | libc::EACCES), 1.., _) => {
+            format!("process {tracer} (a debugger) is already attached to it")
+        }
         (Some(libc::EPERM | libc::EACCES), _, 1..) => {
-            format!("the kernel does not allow it to the agent: kernel.yama.ptrace_scope is {scope}, not 0")
+            format!("the kernel does not permit the agent to look: kernel.yama.ptrace_scope is {scope}, not 0")
         }
         (Some(libc::EPERM | libc::EACCES), ..) => {
-            "the kernel does not allow it to the agent: the process has another user or other capabilities".to_owned()
+            "the kernel does not permit the agent to look: the process has another user or other capabilities"
+                .to_owned()
         }
-        _ => format!("the kernel does not tell: {error}"),
+        _ => format!("the kernel refuses: {error}"),
     }
 }
 
@@ -142,14 +145,14 @@ impl Attached {
                 0 if begun.elapsed() < PATIENCE => std::thread::sleep(LOOK),
                 0 if state(process, thread) == Some('R') => {
                     if begun.elapsed() > BUSY || Instant::now() >= end {
-                        return Err("it has not got a processor in time".to_owned());
+                        return Err("it did not get a processor in time".to_owned());
                     }
                     std::thread::sleep(LOOK * 50);
                 }
                 0 => {
                     let place = of_thread(process, thread, "wchan");
                     let place = if place.is_empty() || place == "0" { String::new() } else { format!(" ({place})") };
-                    return Err(format!("it is in the kernel and cannot be interrupted there{place}"));
+                    return Err(format!("it is in an uninterruptible wait in the kernel{place}"));
                 }
                 found if found == id && libc::WIFSTOPPED(status) => {
                     let by_us = status >> 16 == libc::PTRACE_EVENT_STOP;
@@ -172,13 +175,13 @@ impl Attached {
         /// The general registers, in the numbering of core dumps.
         const PRSTATUS: usize = 1;
         request(libc::PTRACE_GETREGSET, self.thread, PRSTATUS, (&raw mut area) as usize)
-            .map_err(|error| format!("the kernel does not tell its registers: {error}"))?;
+            .map_err(|error| format!("cannot read its registers: {error}"))?;
         Ok([registers.rip, registers.rsp, registers.rbp])
     }
 
     #[cfg(not(target_arch = "x86_64"))]
     fn registers(&self) -> Result<[u64; 3], String> {
-        Err("stacks are not unwound on this kind of processor".to_owned())
+        Err("stacks cannot be unwound on this processor architecture".to_owned())
     }
 }
 
@@ -224,9 +227,9 @@ pub mod tests {
     fn what_is_forbidden_is_said_in_one_line() {
         let said = |error, tracer, scope| why_refused(&Error::from_raw_os_error(error), tracer, scope);
         assert!(said(libc::EPERM, 0, 1).ends_with("kernel.yama.ptrace_scope is 1, not 0"));
-        assert!(said(libc::EPERM, 7, 1).starts_with("process 7 traces it"));
+        assert!(said(libc::EPERM, 7, 1).starts_with("process 7 (a debugger) is already attached"));
         assert!(said(libc::EACCES, 0, 0).contains("another user"));
         assert_eq!(said(libc::ESRCH, 0, 3), "it is gone");
-        assert!(said(libc::EIO, 0, 0).starts_with("the kernel does not tell: "));
+        assert!(said(libc::EIO, 0, 0).starts_with("the kernel refuses: "));
     }
 }

@@ -77,7 +77,7 @@ impl StateFile {
             return wrong("not a state file, or not complete yet");
         }
         if header.get(field::TABLE) != table() {
-            return wrong("of another version of the recorder");
+            return wrong("written by another version of the recorder");
         }
         state.process = u32::try_from(header.get(field::PROCESS)).unwrap_or(0);
         state.started = header.get(field::STARTED);

@@ -47,7 +47,7 @@ pub(super) fn start(directory: &Path) {
     // SAFETY: it was opened here, and is not used any more.
     unsafe { libc::close(inherited) };
     if !started.is_ok_and(|status| status.success()) {
-        crate::say("the agent that watches this node cannot be started; the program goes on");
+        crate::say("cannot start the agent that monitors this node; the application continues");
     }
 }
 

@@ -24,7 +24,7 @@ pub fn body(stages: &Stages<Execution>) -> String {
         row("execution time", &|stage| duration(stage.seconds)),
         row("computation, all processes", &|stage| duration(stage.computation_seconds)),
         row("communication, all processes", &|stage| duration(stage.communication_seconds)),
-        row("of it waiting", &|stage| duration(stage.waiting_seconds)),
+        row("of which waiting", &|stage| duration(stage.waiting_seconds)),
         row("before the first and after the last event", &|stage| duration(stage.idle_seconds)),
         row("computation to communication", &|stage| ratio(stage.computation_to_communication)),
         row("computation per message", &|stage| stage.granularity_seconds.map_or("none".to_owned(), duration)),
@@ -47,7 +47,7 @@ pub fn body(stages: &Stages<Execution>) -> String {
             ratio(process.computation_to_communication),
         ]
     });
-    let head = ["process", "computation", "communication", "of it waiting", "not there", "ratio"];
+    let head = ["process", "computation", "communication", "of which waiting", "idle", "ratio"];
     let list = long_table("Time of the processes", &head, rows.collect());
     html + &fold("By process", &(list + &further(last.further_processes, "process")))
 }

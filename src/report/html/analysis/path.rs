@@ -25,7 +25,7 @@ pub fn body(analysis: &Analysis) -> String {
         row("weight", &|path| duration(path.weight_seconds)),
         row("computation on it", &|path| duration(path.computation_seconds)),
         row("communication on it", &|path| duration(path.communication_seconds)),
-        row("changes of the process", &|path| count(path.changes)),
+        row("changes of process", &|path| count(path.changes)),
     ];
     if all.iter().any(|path| path.broken > 0) {
         rows.push(row("broken by violations", &|path| count(path.broken)));

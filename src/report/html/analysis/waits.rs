@@ -21,7 +21,7 @@ pub fn body(waits: &WaitStates) -> String {
         waits.kinds.iter().map(|kind| with(vec![escape(kind.kind.name())], &kind.waiting)).collect();
     rows.push(with(vec!["all".to_owned()], &waits.total));
     html += &table("Waiting time by kind", &head(&["kind"], corrected), rows);
-    let details = waits.details.iter().filter(|detail| occurs(&detail.waiting));
+    let details = waits.details.iter().filter(|detail| detail.waiting.occurs());
     let rows: Vec<Vec<String>> = details
         .map(|detail| {
             let part_of = detail.part_of.map_or("no waiting", |kind| kind.name());
@@ -53,11 +53,6 @@ pub fn body(waits: &WaitStates) -> String {
     let text = long_table("By pair of processes", &columns, rows.collect());
     html += &fold("Who waited for whom", &(text + &further(waits.further_pairs, "pair")));
     html + &delays(&waits.delays) + &threads(&waits.threads, corrected) + &blind(waits)
-}
-
-/// Whether there is any of it, in any stage.
-fn occurs(waiting: &Waiting) -> bool {
-    waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0
 }
 
 /// What the waiting is blamed on.
@@ -95,7 +90,7 @@ fn delays(delays: &DelayCosts) -> String {
 
 /// Waiting of threads: nothing where none waited.
 fn threads(threads: &ThreadWaits, corrected: bool) -> String {
-    let kinds: Vec<_> = threads.kinds.iter().filter(|kind| occurs(&kind.waiting)).collect();
+    let kinds: Vec<_> = threads.kinds.iter().filter(|kind| kind.waiting.occurs()).collect();
     if kinds.is_empty() {
         return String::new();
     }
@@ -141,8 +136,7 @@ fn bars(waits: &WaitStates) -> String {
     const LEFT: f64 = 130.0;
     const WIDTH: f64 = 640.0;
     const BAR: f64 = 16.0;
-    let occurs = |kind: &&KindWaiting| kind.waiting.before_count + kind.waiting.after_count.unwrap_or(0) > 0;
-    let kinds: Vec<&KindWaiting> = waits.kinds.iter().filter(occurs).collect();
+    let kinds: Vec<&KindWaiting> = waits.kinds.iter().filter(|kind| kind.waiting.occurs()).collect();
     let stages = 1 + usize::from(waits.total.after_seconds.is_some());
     let times = |waiting: &Waiting| [waiting.before_seconds, waiting.after_seconds.unwrap_or(0.0)];
     let most = kinds.iter().flat_map(|kind| times(&kind.waiting)).fold(0.0, f64::max).max(f64::MIN_POSITIVE);

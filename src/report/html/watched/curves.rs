@@ -12,15 +12,15 @@ const LINES: usize = 8;
 const MIB: f64 = (1_u64 << 20) as f64;
 
 /// One line: its name, and a value for each column.
-struct Curve {
+struct PlottedCurve {
     name: String,
     values: Vec<Option<f64>>,
 }
 
 /// What is drawn of the resources: its name in the log, its unit there as a divisor, and what it is called.
 const DRAWN: [(&str, f64, &str); 7] = [
-    ("load1", 1.0, "Load average of a minute"),
-    ("cpu", 1.0, "Processors, per cent busy"),
+    ("load1", 1.0, "Load average of one minute"),
+    ("cpu", 1.0, "Processors, busy time in %"),
     ("memory", MIB, "Memory available, MiB"),
     ("net_in", MIB, "Network in, MiB/s"),
     ("net_out", MIB, "Network out, MiB/s"),
@@ -30,17 +30,17 @@ const DRAWN: [(&str, f64, &str); 7] = [
 
 /// The chapter of the resources.
 pub fn resources(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
-    let Some(grid) = grid else { return nothing("The agents have noted no more than one moment.") };
+    let Some(grid) = grid else { return nothing("The agents have logged only one moment.") };
     let mut html = String::new();
     for (name, unit, title) in DRAWN {
-        let curve = |log: &Log| Curve {
+        let curve = |log: &Log| PlottedCurve {
             name: log.host.clone(),
             values: grid.values(log, |moment| moment.resources.get(name).map(|value| value / unit)),
         };
-        let curves: Vec<Curve> = page.logs.iter().map(curve).collect();
+        let curves: Vec<PlottedCurve> = page.logs.iter().map(curve).collect();
         html += &drawn(title, curves, grid, true, &short_value);
     }
-    if html.is_empty() { nothing("The kernels of the nodes tell nothing of their resources.") } else { html }
+    if html.is_empty() { nothing("The kernels of the nodes provide no resource readings.") } else { html }
 }
 
 /// The chapter of the clocks; nothing for a single node.
@@ -66,10 +66,10 @@ pub fn clocks(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
         let cells = [last, error, least, most].map(|seconds| escape(&duration(seconds)));
         Some([vec![escape(&name(number))], cells.to_vec()].concat())
     });
-    let head = ["node", "ahead at the end", "wrong by at most", "least", "most"];
-    let caption = format!("What clocks are ahead of that of {}, measured there", log.host);
+    let head = ["node", "ahead at the end", "error bound", "least", "most"];
+    let caption = format!("How far clocks are ahead of that of {}, as measured there", log.host);
     let table = table(&caption, &head, rows);
-    let curve = |&number: &u32| Curve {
+    let curve = |&number: &u32| PlottedCurve {
         name: name(number),
         values: grid
             .values(log, |moment| moment.clocks.iter().find(|clock| clock.0 == number).map(|&(_, ahead, _)| ahead)),
@@ -84,12 +84,13 @@ fn short_value(value: f64) -> String {
 /// A picture of curves; nothing if there is nothing in them. `from_zero`: the axis begins there.
 fn drawn(
     title: &str,
-    curves: Vec<Curve>,
+    curves: Vec<PlottedCurve>,
     grid: &TimeColumns,
     from_zero: bool,
     label: &dyn Fn(f64) -> String,
 ) -> String {
-    let curves: Vec<Curve> = curves.into_iter().filter(|curve| curve.values.iter().any(Option::is_some)).collect();
+    let curves: Vec<PlottedCurve> =
+        curves.into_iter().filter(|curve| curve.values.iter().any(Option::is_some)).collect();
     let curves = if curves.len() > LINES { summary(&curves, grid) } else { curves };
     let values = || curves.iter().flat_map(|curve| curve.values.iter().flatten().copied());
     let (mut least, mut most) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
@@ -133,9 +134,11 @@ fn drawn(
 }
 
 /// The least, the median and the most of many.
-fn summary(curves: &[Curve], grid: &TimeColumns) -> Vec<Curve> {
-    let mut summary = ["least", "median", "most"]
-        .map(|name| Curve { name: format!("{name} of {} nodes", curves.len()), values: vec![None; grid.columns] });
+fn summary(curves: &[PlottedCurve], grid: &TimeColumns) -> Vec<PlottedCurve> {
+    let mut summary = ["least", "median", "most"].map(|name| PlottedCurve {
+        name: format!("{name} of {} nodes", curves.len()),
+        values: vec![None; grid.columns],
+    });
     for column in 0..grid.columns {
         let mut values: Vec<f64> = curves.iter().filter_map(|curve| curve.values[column]).collect();
         values.sort_by(f64::total_cmp);

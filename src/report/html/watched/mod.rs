@@ -97,10 +97,10 @@ fn header(page: &WatchedPage) -> String {
     let moves = page.found.rows.iter().map(|row| row.moves).sum::<u64>();
     let list = [
         ("Nodes", (page.seen.reports.len() + page.seen.snapshot.silent.len()).to_string()),
-        ("of them silent", page.seen.snapshot.silent.len().to_string()),
+        ("of which silent", page.seen.snapshot.silent.len().to_string()),
         ("Ranks", page.found.rows.len().to_string()),
-        ("Calls that did something", moves.to_string()),
-        ("Since the last of them", escape(&duration(page.found.quiet))),
+        ("Completed MPI calls", moves.to_string()),
+        ("Since the last one", escape(&duration(page.found.quiet))),
     ];
     format!(
         "<header>\n<p class=\"eyebrow\">clc-replay watch · {name}</p>\n<h1><span class=\"badge {class}\">{word}</span> {sentence}</h1>\n\
@@ -119,7 +119,7 @@ fn header(page: &WatchedPage) -> String {
 fn log(page: &WatchedPage) -> String {
     let moments = page.logs.iter().map(|log| log.moments.len() as u64).sum();
     let mut text = format!(
-        "<p>{} of {}. States are those of the moments that were noted: what happened in between is not seen.</p>\n",
+        "<p>{} of {}. States are those at the logged moments; what happened in between is not known.</p>\n",
         escape(&plural(moments, "moment")),
         escape(&plural(page.logs.len() as u64, "agent")),
     );

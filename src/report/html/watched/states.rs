@@ -19,7 +19,7 @@ type States = BTreeMap<u32, Vec<Option<usize>>>;
 
 /// The chapter.
 pub fn body(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
-    let Some(grid) = grid else { return nothing("The agents have noted no more than one moment.") };
+    let Some(grid) = grid else { return nothing("The agents have logged only one moment.") };
     let states = states(page.logs, grid);
     if states.is_empty() {
         return nothing("No rank was seen.");
@@ -31,11 +31,11 @@ pub fn body(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let chosen = chosen(page, &states);
     let all = states.len();
     let which = match all > chosen.len() {
-        true => format!("{} of {} ranks: those to blame, and the lowest ones", chosen.len(), count(all as u64)),
+        true => format!("{} of {} ranks: the ranks to blame, and the lowest ones", chosen.len(), count(all as u64)),
         false => "Each rank".to_owned(),
     };
     format!("<ul class=\"legend\">{legend}</ul>\n")
-        + &figure("How many ranks are in which state", &areas(&states, &used, grid))
+        + &figure("Number of ranks by state", &areas(&states, &used, grid))
         + &figure(&which, &lines(&states, &chosen, grid))
 }
 

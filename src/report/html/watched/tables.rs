@@ -23,7 +23,7 @@ pub fn ranks(page: &WatchedPage) -> String {
         cells
     });
     let head = ["rank", "node", "process", "state", "for", "call", "region", "calls"];
-    let table = table("What each rank does, or did last; those to blame stand out", &head, rows);
+    let table = table("What each rank does, or did last; ranks to blame are highlighted", &head, rows);
     match page.found.rows.len() {
         0 => nothing("No process is known."),
         count if count > SHOWN => fold(&format!("All {count} ranks"), &table),
@@ -34,7 +34,7 @@ pub fn ranks(page: &WatchedPage) -> String {
 /// Who waits in which operation.
 pub fn communicators(page: &WatchedPage) -> String {
     if page.found.comms.is_empty() {
-        return nothing("Nobody waits in an operation of a communicator.");
+        return nothing("No rank waits in an operation of a communicator.");
     }
     let rows = page.found.comms.iter().map(|comm| {
         vec![
@@ -45,7 +45,7 @@ pub fn communicators(page: &WatchedPage) -> String {
             escape(&comm.behind()),
         ]
     });
-    table("Operations in which somebody waits", &["communicator", "operation", "number", "wait", "behind"], rows)
+    table("Operations in which ranks wait", &["communicator", "operation", "number", "wait", "behind"], rows)
 }
 
 /// What is known of each node.
@@ -77,7 +77,7 @@ pub fn nodes(page: &WatchedPage) -> String {
     if rows.is_empty() {
         return nothing("No agent is known.");
     }
-    table("Agents", &["node", "ranks", "state", "who it misses", "packets dropped", "data"], rows)
+    table("Agents", &["node", "ranks", "state", "nodes not alive", "packets dropped", "data"], rows)
 }
 
 /// Other nodes that an agent does not take for alive.

@@ -161,7 +161,7 @@ fn everything_is_on_the_page() {
         "<td>3 of 4</td><td>rank 3</td>",
         "n1 dead for 5.0 s",
         "phase = solve",
-        "What clocks are ahead of that of n0, measured there",
+        "How far clocks are ahead of that of n0, as measured there",
         "200 moments of 2 agents",
     ];
     for part in parts {
@@ -252,7 +252,7 @@ fn odd_logs_do_no_harm() {
     assert!(unbalanced(&job.page()).is_empty());
     job.logs.clear();
     let page = job.page();
-    assert!(page.contains("have noted no more than one moment") && !page.contains("id=\"clocks\""));
+    assert!(page.contains("have logged only one moment") && !page.contains("id=\"clocks\""));
     let empty = HistoryFixture { found: diagnose(None, &Snapshot::default()), seen: Collected::default(), ..job };
     assert!(empty.page().contains("No agent is known."));
 }

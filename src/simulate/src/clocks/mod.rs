@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(spec.after_the_end(RUN.max(2 * crate::units::SECOND)), Vec::<String>::new());
         let late = spec.after_the_end(crate::units::SECOND);
         assert_eq!(late.len(), 2, "{late:?}");
-        assert_eq!(late[1], "no clock has the standstill at 1.50 s: the run ends at 1.00 s");
+        assert_eq!(late[1], "the standstill at 1.50 s comes too late: the run ends at 1.00 s");
         Ok(())
     }
 

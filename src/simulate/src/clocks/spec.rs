@@ -119,7 +119,8 @@ impl ClockSpec {
             };
             let (at, run) = (at.of(run), run.max(0));
             let seconds = |time: i64| duration(time as f64 / SECOND as f64);
-            (at > run).then(|| format!("no clock has the {what} at {}: the run ends at {}", seconds(at), seconds(run)))
+            (at > run)
+                .then(|| format!("the {what} at {} comes too late: the run ends at {}", seconds(at), seconds(run)))
         });
         late.collect()
     }
@@ -164,7 +165,7 @@ fn add(spec: &mut ClockSpec, text: &str, depth: u32) -> Result<()> {
 fn add_preset(spec: &mut ClockSpec, nodes: Option<&str>, name: &str, depth: u32) -> Result<()> {
     let Some(preset) = PRESETS.iter().find(|preset| preset.name == name).filter(|_| depth < 4) else {
         let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-        return Err(Error::new(format!("'{name}' is not a clock model"))
+        return Err(Error::new(format!("unknown clock model '{name}'"))
             .hint(format!("presets: {}; parts: {KEYS}", names.join(", "))));
     };
     let first = spec.parts.len();
@@ -235,10 +236,10 @@ fn parse_part(key: &str, value: &str) -> Result<PartSpec> {
         "jump" => PartSpec::Jump(parse_duration(first)?, at),
         "stuck" => PartSpec::Stuck(parse_duration(first)?, at),
         "resolution" => match parse_duration(first)? {
-            0 => return Err(Error::new("a clock resolution of 0 is not possible").hint("e.g. 1us")),
+            0 => return Err(Error::new("the clock resolution must be above 0").hint("e.g. 1us")),
             step => PartSpec::Resolution(step),
         },
-        _ => return Err(Error::new(format!("'{key}' is not a part of a clock model")).hint(KEYS)),
+        _ => return Err(Error::new(format!("unknown part '{key}' of a clock model")).hint(KEYS)),
     })
 }
 
@@ -301,7 +302,7 @@ mod tests {
             ("x:offset=1us", "not a set of nodes"),
             ("drift=20us", "ppm"),
             ("offset=1us/2us", "too many"),
-            ("resolution=0us", "not possible"),
+            ("resolution=0us", "above 0"),
         ] {
             let message = text.parse::<ClockSpec>().map_err(|e| e.to_string());
             assert!(message.as_ref().is_err_and(|m| m.contains(part)), "{text}: {message:?}");

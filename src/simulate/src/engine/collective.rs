@@ -92,7 +92,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
             [second, first].map(|others| others.iter().flatten().map(|member| member.begin).max())
         });
         let first_group = state.first_group.unwrap_or(0);
-        let needs = Needs::of(instance);
+        let needs = NeededBegins::of(instance);
         let mut before = None;
         for (rank, member) in instance.members.iter().enumerate() {
             let Some(member) = member else { continue };
@@ -135,7 +135,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
 }
 
 /// The begins that ends depend on.
-struct Needs {
+struct NeededBegins {
     op: CollectiveOp,
     /// The two latest begins among the members that send, and the rank of the latest: a member never waits for itself.
     latest: Option<(i64, u32)>,
@@ -144,9 +144,9 @@ struct Needs {
     root: Option<i64>,
 }
 
-impl Needs {
+impl NeededBegins {
     fn of(instance: &OpenInstance) -> Self {
-        let mut needs = Needs { op: CollectiveOp::BARRIER, latest: None, second: None, root: None };
+        let mut needs = NeededBegins { op: CollectiveOp::BARRIER, latest: None, second: None, root: None };
         for member in instance.members.iter().flatten() {
             let call = &member.call;
             needs.op = call.op;
@@ -167,7 +167,7 @@ impl Needs {
         needs
     }
 
-    /// As [`Needs::of_member`] on an inter-communicator, where data go from one group to the other; `others` is the latest begin of the other one.
+    /// As [`NeededBegins::of_member`] on an inter-communicator, where data go from one group to the other; `others` is the latest begin of the other one.
     fn of_groups(&self, member: &JoinedMember, others: Option<i64>, first_group: usize) -> Option<i64> {
         let call = &member.call;
         match self.op {

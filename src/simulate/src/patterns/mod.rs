@@ -123,7 +123,7 @@ impl FromStr for PatternKind {
     fn from_str(text: &str) -> Result<Self> {
         PatternKind::ALL.iter().copied().find(|kind| kind.name() == text).ok_or_else(|| {
             let names: Vec<&str> = PatternKind::ALL.iter().map(|kind| kind.name()).collect();
-            Error::new(format!("'{text}' is not a pattern")).hint(format!("patterns: {}", names.join(", ")))
+            Error::new(format!("unknown pattern '{text}'")).hint(format!("patterns: {}", names.join(", ")))
         })
     }
 }

@@ -208,12 +208,12 @@ fn impossible_scenarios_are_refused() -> Result<()> {
     let class = PairClass { minimum: -5, ..good.latency.other_node };
     let slow = LatencyModel { other_node: class, ..good.latency };
     for (scenario, part) in [
-        (Scenario { ranks: 0, ..good.clone() }, "0 ranks (allowed are 1 to 1048576)"),
+        (Scenario { ranks: 0, ..good.clone() }, "0 ranks (allowed: 1 to 1048576)"),
         (Scenario { ranks: 3, ..good.clone() }, "halo2d needs at least 4 ranks, not 3"),
         (Scenario { ranks_per_node: 0, ..good.clone() }, "0 ranks per node"),
         (Scenario { threads: 0, ..good.clone() }, "0 threads"),
         (Scenario { events: 0, ..good.clone() }, "0 events"),
-        (Scenario { latency: slow, ..good.clone() }, "allowed are 0 to 1 s"),
+        (Scenario { latency: slow, ..good.clone() }, "allowed: 0 to 1 s"),
         (Scenario { resolution: 0, ..good.clone() }, "resolution"),
         (Scenario { imbalance: f64::NAN, ..good.clone() }, "imbalance"),
         (Scenario { compute: -1, ..good.clone() }, "computation"),

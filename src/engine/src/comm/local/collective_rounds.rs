@@ -29,7 +29,7 @@ pub enum Operation {
 }
 
 /// Whose contributions a member needs before it can go on.
-enum Needs {
+enum NeededMembers {
     Nobody,
     Everybody,
     Only(usize),
@@ -38,13 +38,13 @@ enum Needs {
 
 impl Operation {
     /// As MPI allows: roots that only give, and others that only give to the root, do not wait.
-    fn needs(self, member: usize) -> Needs {
+    fn needs(self, member: usize) -> NeededMembers {
         match self {
-            Operation::Broadcast(root) if root == member => Needs::Nobody,
-            Operation::Broadcast(root) => Needs::Only(root),
-            Operation::ReduceTop(root) | Operation::Gather(root) if root != member => Needs::Nobody,
-            Operation::Exscan => Needs::Below(member),
-            _ => Needs::Everybody,
+            Operation::Broadcast(root) if root == member => NeededMembers::Nobody,
+            Operation::Broadcast(root) => NeededMembers::Only(root),
+            Operation::ReduceTop(root) | Operation::Gather(root) if root != member => NeededMembers::Nobody,
+            Operation::Exscan => NeededMembers::Below(member),
+            _ => NeededMembers::Everybody,
         }
     }
 }
@@ -109,14 +109,14 @@ impl Round {
         combined
     }
 
-    fn missing(&self, needs: &Needs) -> std::ops::Range<usize> {
+    fn missing(&self, needs: &NeededMembers) -> std::ops::Range<usize> {
         match *needs {
-            Needs::Nobody => 0..0,
-            Needs::Everybody if self.arrived == self.given.len() => 0..0,
-            Needs::Everybody => self.prefix..self.given.len(),
-            Needs::Only(member) if self.of(member).is_some() => 0..0,
-            Needs::Only(member) => member..member + 1,
-            Needs::Below(member) => self.prefix.min(member)..member,
+            NeededMembers::Nobody => 0..0,
+            NeededMembers::Everybody if self.arrived == self.given.len() => 0..0,
+            NeededMembers::Everybody => self.prefix..self.given.len(),
+            NeededMembers::Only(member) if self.of(member).is_some() => 0..0,
+            NeededMembers::Only(member) => member..member + 1,
+            NeededMembers::Below(member) => self.prefix.min(member)..member,
         }
     }
 }

@@ -22,7 +22,7 @@ struct QueuedMessages {
 }
 
 /// A group by its members and tag, and how many times the calling rank has made one of that description.
-type GroupKey = (Vec<usize>, u32, u64);
+type GroupDescription = (Vec<usize>, u32, u64);
 
 /// The shared part of a world.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct SharedWorld {
     /// Who has left.
     pub departures: Departures,
     /// Groups that not all members have joined yet, with the number of those that have.
-    joining: Mutex<HashMap<GroupKey, (Arc<CollectiveRounds>, usize)>>,
+    joining: Mutex<HashMap<GroupDescription, (Arc<CollectiveRounds>, usize)>>,
     collectives: Mutex<Vec<Weak<CollectiveRounds>>>,
 }
 

@@ -12,7 +12,7 @@ pub struct OpenInstances<const CLOCKS: usize> {
     /// The first instance that is not complete.
     base: usize,
     /// Where the state of each from there on is: an instance that nobody has begun takes only that.
-    places: VecDeque<Place>,
+    places: VecDeque<InstancePlace>,
     states: Vec<InstanceState<CLOCKS>>,
     /// States of instances that are complete.
     free: Vec<u32>,
@@ -20,13 +20,13 @@ pub struct OpenInstances<const CLOCKS: usize> {
 
 /// Where the state of an instance is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place(u32);
+struct InstancePlace(u32);
 
-impl Place {
+impl InstancePlace {
     /// Nobody has begun it.
-    const NONE: Place = Place(u32::MAX);
+    const NONE: InstancePlace = InstancePlace(u32::MAX);
     /// It is complete.
-    const DONE: Place = Place(u32::MAX - 1);
+    const DONE: InstancePlace = InstancePlace(u32::MAX - 1);
 }
 
 /// A logical time of each clock.
@@ -57,11 +57,11 @@ impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
     pub fn state(&mut self, slot: Slot) -> &mut InstanceState<CLOCKS> {
         let at = slot.place() - self.base;
         if at >= self.places.len() {
-            self.places.resize(at + 1, Place::NONE);
+            self.places.resize(at + 1, InstancePlace::NONE);
         }
         let place = &mut self.places[at];
-        if *place == Place::NONE {
-            *place = Place(self.free.pop().unwrap_or(self.states.len() as u32));
+        if *place == InstancePlace::NONE {
+            *place = InstancePlace(self.free.pop().unwrap_or(self.states.len() as u32));
             if place.0 as usize == self.states.len() {
                 self.states.push(InstanceState::NEW);
             }
@@ -73,14 +73,14 @@ impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
     pub fn finish(&mut self, slot: Slot) {
         let at = slot.place() - self.base;
         if at >= self.places.len() {
-            self.places.resize(at + 1, Place::NONE);
+            self.places.resize(at + 1, InstancePlace::NONE);
         }
-        let place = std::mem::replace(&mut self.places[at], Place::DONE);
+        let place = std::mem::replace(&mut self.places[at], InstancePlace::DONE);
         if let Some(state) = self.states.get_mut(place.0 as usize) {
             *state = InstanceState::NEW;
             self.free.push(place.0);
         }
-        while self.places.front() == Some(&Place::DONE) {
+        while self.places.front() == Some(&InstancePlace::DONE) {
             self.places.pop_front();
             self.base += 1;
         }

@@ -54,7 +54,7 @@ const TAG_BITS: u32 = 4;
 /// Replays all timelines once. Collective over the analysis ranks.
 ///
 /// # Errors
-/// Failures of the transport; a circle of waiting events, which only a contradictory trace can have.
+/// Failures of the transport; a cycle of waiting events, which only a contradictory trace can have.
 pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: ForwardParameters) -> Result<Forward> {
     complete::<1>(transport, program, None, parameters).map(|(forward, _)| forward)
 }

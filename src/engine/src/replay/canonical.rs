@@ -117,7 +117,7 @@ fn tight(program: &Program) -> bool {
 }
 
 /// Words of one timestamp message: which channel (and, backward, which of its messages), and the time.
-type Word = [i64; 2];
+type TimestampWords = [i64; 2];
 
 /// Forward replay of the one hosted process.
 ///
@@ -169,7 +169,7 @@ fn replay(
                 let source = program.messages.incoming[link].source;
                 // A partner's timestamps come in the order of its sends, which need not be the order of our receives.
                 while bounds.known(event).is_none() {
-                    let [channel, time]: Word = transport.receive_time(host_of(source))?;
+                    let [channel, time]: TimestampWords = transport.receive_time(host_of(source))?;
                     let channel = channel as usize;
                     let end = &program.messages.incoming[channel];
                     let latency = program.message_latency(end.source, program.first);
@@ -258,7 +258,7 @@ pub fn backward(
             SyncKind::Send => {
                 let destination = program.messages.outgoing[link].destination;
                 while caps_here[event] == NO_UPPER_BOUND {
-                    let [which, latest]: Word = transport.receive_time(host_of(destination))?;
+                    let [which, latest]: TimestampWords = transport.receive_time(host_of(destination))?;
                     let channel = &program.messages.outgoing[(which >> 32) as usize];
                     caps_here[channel.sends.at((which & 0xffff_ffff) as usize) as usize] = latest;
                 }
