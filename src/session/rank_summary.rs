@@ -182,8 +182,9 @@ pub(super) fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     }
     if messages.shared > 0 {
         sum.warnings.add(format!(
-            "several threads of a process send or receive in {} in another order than they entered their calls; there, \
-            only that k sends come before the k-th receive is used: {}",
+            "several threads of a process send or receive in {}, and if they were served in the order of their calls, \
+            messages would be received before they were sent; there, of calls that overtook each other only that k sends \
+            come before the k-th receive is used: {}",
             channels(messages.shared),
             list(&names(true), 4, messages.shared as usize)
         ));

@@ -140,6 +140,27 @@ fn nor_is_a_non_blocking_one_complete() {
 }
 
 #[test]
+fn threads_that_overtake_each_other_wait_for_as_many_receives_as_sends() {
+    // The second thread sends later, but what it sends is received first, and the next receive is posted when its send is over.
+    let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };
+    let send = |t: i64, end: i64| call("MPI_Ssend", t, end, &[(t, Event::MpiSend(message(1)))]);
+    let receive = |t: i64, end: i64| call("MPI_Recv", t, end, &[(end, Event::MpiRecv(message(0)))]);
+    let rounds = || (1..=10).map(|k| 1000 * k);
+    let first = rounds().flat_map(|t| send(t + 10, t + 100)).collect();
+    let second: Vec<(i64, Event)> = rounds().flat_map(|t| send(t + 20, t + 30)).collect();
+    let receives = rounds().flat_map(|t| [receive(t + 5, t + 25), receive(t + 90, t + 99)].concat()).collect();
+    let with_threads = |behind: i64| {
+        let mut both = trace(&[(Vec::clone(&first), 0), (Vec::clone(&receives), behind)]);
+        let recorded = |&(time, event): &(i64, Event)| Recorded { time: time * US, event };
+        both.processes[0].locations.push(second.iter().map(recorded).collect());
+        both
+    };
+    assert_corrected(&with_threads(0), "synchronous_send", 20, 0);
+    // If the receiver is 15 ahead, the second posting is after the second end, which is that of the first thread.
+    assert_corrected(&with_threads(-15), "synchronous_send", 20, 10);
+}
+
+#[test]
 fn epochs_wait_for_posts_and_completions() {
     let sync = |name: &str, enter: i64, leave: i64, level: u32, group: u32| {
         let event = Event::RmaGroupSync(WindowGroup { level, window: WINDOW, group: GroupId(group + 2) });
