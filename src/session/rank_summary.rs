@@ -127,7 +127,7 @@ pub(super) fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
     }
 }
 
-/// Why something that an accelerator does has no known order with its process.
+/// Why steps of threads, or what an accelerator does, are left out.
 fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
     let name = |region: &RegionId| {
         let found = definitions.regions.iter().find(|known| known.id == *region);
@@ -153,6 +153,9 @@ fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
         Unpaired::UnknownDevice(region) => {
             format!("calls of {} are compared with no work, because the process has several accelerators", name(region))
         }
+        Unpaired::Bound => "steps of threads are out of order, but stay so, because the threads share collective \
+            operations of one communicator and therefore one correction"
+            .into(),
         Unpaired::UnknownWork(region) => format!(
             "calls of {} are compared with no work, because the calls that issued it are not known",
             name(region)
