@@ -127,7 +127,7 @@ pub(super) fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
     }
 }
 
-/// Why something that an accelerator does has no known order with its process.
+/// Why steps of threads, or what an accelerator does, are left out.
 fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
     let name = |region: &RegionId| {
         let found = definitions.regions.iter().find(|known| known.id == *region);
@@ -160,6 +160,9 @@ fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
                 name(region)
             )
         }
+        Unpaired::Bound => "steps of threads are out of order, but stay so, because the threads share collective \
+            operations of one communicator and therefore one correction"
+            .into(),
         Unpaired::UnknownWork(region) => format!(
             "calls of {} are not compared with the work that they wait for: the calls that issued it are not known",
             name(region)
@@ -189,8 +192,9 @@ pub(super) fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     }
     if messages.shared > 0 {
         sum.warnings.add(format!(
-            "several threads of a process send or receive in {} in another order than they entered their calls; there, \
-            only that k sends come before the k-th receive is used: {}",
+            "several threads of a process send or receive in {}, and if they were served in the order of their calls, \
+            messages would be received before they were sent; there, of calls that overtook each other only that k sends \
+            come before the k-th receive is used: {}",
             channels(messages.shared),
             list(&names(true), 4, messages.shared as usize)
         ));

@@ -76,7 +76,9 @@ pub fn gather(
         without_records,
         warnings: std::mem::take(&mut session.warnings),
     };
-    for location in loaded.locations.iter().flatten() {
+    // By process, whichever of their locations have timelines of their own: lists are the same on any number of ranks.
+    let of_processes = loaded.program.shared_timelines().flat_map(|timeline| loaded.locations_of(timeline));
+    for location in of_processes.map(|(timeline, number)| &loaded.locations[timeline][number]) {
         let id = opened.definitions.locations[location.index].id;
         match location.clock.kind() {
             ModelKind::Identity => part.clocks.identity += 1,

@@ -2,7 +2,7 @@
 //! inter-communicators. Small traces made by hand, in microseconds, whose processes run on nodes with clocks that are off by a known time.
 
 use crate::by_hand::{self, written};
-use crate::common::{alone, found, run};
+use crate::common::{alone, found, report, run};
 use crate::reference::model::{Process, REGION_NAMES, Recorded, Trace};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{
@@ -151,6 +151,27 @@ fn nor_is_a_non_blocking_one_complete() {
 }
 
 #[test]
+fn threads_that_overtake_each_other_wait_for_as_many_receives_as_sends() {
+    // The second thread sends later, but what it sends is received first, and the next receive is posted when its send is over.
+    let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };
+    let send = |t: i64, end: i64| call("MPI_Ssend", t, end, &[(t, Event::MpiSend(message(1)))]);
+    let receive = |t: i64, end: i64| call("MPI_Recv", t, end, &[(end, Event::MpiRecv(message(0)))]);
+    let rounds = || (1..=10).map(|k| 1000 * k);
+    let first = rounds().flat_map(|t| send(t + 10, t + 100)).collect();
+    let second: Vec<(i64, Event)> = rounds().flat_map(|t| send(t + 20, t + 30)).collect();
+    let receives = rounds().flat_map(|t| [receive(t + 5, t + 25), receive(t + 90, t + 99)].concat()).collect();
+    let with_threads = |behind: i64| {
+        let mut both = trace(&[(Vec::clone(&first), 0), (Vec::clone(&receives), behind)]);
+        let recorded = |&(time, event): &(i64, Event)| Recorded { time: time * US, event };
+        both.processes[0].locations.push(second.iter().map(recorded).collect());
+        both
+    };
+    assert_corrected(&with_threads(0), "synchronous_send", 20, 0);
+    // If the receiver is 15 ahead, the second posting is after the second end, which is that of the first thread.
+    assert_corrected(&with_threads(-15), "synchronous_send", 20, 10);
+}
+
+#[test]
 fn epochs_wait_for_posts_and_completions() {
     let sync = |name: &str, enter: i64, leave: i64, level: u32, group: u32| {
         let event = Event::RmaGroupSync(WindowGroup { level, window: WINDOW, group: GroupId(group + 2) });
@@ -172,6 +193,29 @@ fn epochs_wait_for_posts_and_completions() {
     let trace = trace(&[((1..=6).flat_map(target).collect(), -300), (origin(1), 0), (origin(2), 0)]);
     // Six times post and complete are in the wrong order, six times complete and wait are not.
     assert_corrected(&trace, "group", 12, 6);
+}
+
+#[test]
+fn calls_tell_which_accesses_are_of_groups() {
+    // All records have the same level.
+    let sync = |name: &str, enter: i64, leave: i64, group: u32| {
+        let event = Event::RmaGroupSync(WindowGroup { level: 3, window: WINDOW, group: GroupId(group + 2) });
+        call(name, enter, leave, &[(enter, event)])
+    };
+    let target = |k: i64| {
+        let t = 1000 * k;
+        [sync("MPI_Win_post", t, t + 1, 1), sync("MPI_Win_wait", t + 50, t + 60, 1)].concat()
+    };
+    let origin = |k: i64| {
+        let t = 1000 * k;
+        [sync("MPI_Win_start", t, t + 5, 0), vec![put(t + 6)], sync("MPI_Win_complete", t + 10, t + 40, 0)].concat()
+    };
+    let trace = trace(&[((1..=6).flat_map(target).collect(), 0), ((1..=6).flat_map(origin).collect(), 0)]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    let found = report(&path, &["check", "--presync", "none"], 0);
+    let windows = &found["matching"]["windows"];
+    assert_eq!((&windows["group_accesses"], &windows["fence_accesses"]), (&6.into(), &0.into()), "{windows}");
 }
 
 #[test]

@@ -47,6 +47,11 @@ fn calls_of(timeline: &Timeline) -> Vec<Call> {
     calls
 }
 
+/// The name of the call that an event is inside of.
+pub fn around(timeline: &Timeline, index: usize) -> Option<&'static str> {
+    calls_of(timeline).into_iter().find(|call| call.inside.contains(&index)).map(|call| call.name)
+}
+
 /// Ends of collective operations that are inside of a call by which all members of a communicator make others, on the location of that call.
 pub fn made_by_all(timeline: &Timeline) -> BTreeSet<usize> {
     let makes =

@@ -77,6 +77,11 @@ fn candidates(a: &[u64], b: &[u64]) -> Vec<Vec<(usize, usize)>> {
     places
 }
 
+/// Whether events are of several threads.
+fn several(list: &[(i64, usize)]) -> bool {
+    list.iter().any(|(_, thread)| *thread != list[0].1)
+}
+
 impl<E: Copy> Channel<E> {
     fn lengths(&self, count: bool) -> [Vec<u64>; 3] {
         [&self.sends, &self.receives, &self.unplaced]
@@ -94,38 +99,68 @@ impl<E: Copy> Channel<E> {
     }
 
     /// Whether several threads send, or receive: MPI knows no order of theirs.
-    fn is_shared(&self) -> bool {
-        let several = |list: &[(i64, usize)]| list.iter().any(|(_, thread)| *thread != list[0].1);
+    pub fn is_shared(&self) -> bool {
         several(&self.sent) || several(&self.received)
     }
 
-    /// All in the order of the calls, unless that is what is wrong: that order is violated, but not that of the k-th send before the k-th completion.
-    fn of_threads(&self) -> Found<E> {
+    /// Postings of receives and ends of synchronous sends: ends in their order and not in that of the sends if several threads send, postings in theirs if several
+    /// receive; those are known only if all are.
+    pub fn in_order_of_threads<O: Copy + Ord>(&self, both: Vec<(Option<O>, Option<O>)>) -> Vec<(Option<O>, Option<O>)> {
+        let (mut posts, mut ends): (Vec<Option<O>>, Vec<Option<O>>) = both.into_iter().unzip();
+        if several(&self.received) {
+            if posts.contains(&None) {
+                return Vec::new();
+            }
+            posts.sort();
+        }
+        if several(&self.sent) {
+            ends.retain(Option::is_some);
+            ends.sort();
+        }
+        posts.into_iter().zip(ends).collect()
+    }
+
+    /// Whether several threads share the channel, and a message in the order of the calls is received before it is sent.
+    pub fn is_called_in_wrong_order(&self) -> bool {
+        let broken = self.sent.iter().zip(&self.received).any(|(sent, received)| received.0 < sent.0);
+        !self.is_one_sided() && self.is_shared() && self.agrees() && broken
+    }
+
+    /// All in the order of the calls (`in_order`), else those whose call and completion are the k-th, after the same calls as completions; the k-th send of the
+    /// others is before the k-th completion.
+    fn of_threads(&self, in_order: bool) -> Found<E> {
         let receives: Vec<E> = self.receives.iter().chain(&self.unplaced).map(|(end, _)| *end).collect();
         let called: Vec<usize> = (0..receives.len()).collect();
         let mut completed = called.clone();
         completed.sort_by_key(|&receive| self.received[receive].0);
         // Where sends are missing, the first receives may be theirs.
         let counted = completed.split_off(completed.len().saturating_sub(self.sends.len()));
-        let violated =
-            |order: &[usize]| self.sent.iter().zip(order).any(|(sent, &receive)| self.received[receive].0 < sent.0);
         let pairs = |order: &[usize]| -> Vec<(E, E)> {
             self.sends.iter().zip(order).map(|((send, _), &receive)| (*send, receives[receive])).collect()
         };
-        if self.agrees() && (!violated(&called) || violated(&counted)) {
+        if self.agrees() && in_order {
             return Found { messages: pairs(&called), implied: Vec::new() };
         }
-        Found { messages: Vec::new(), implied: pairs(&counted) }
+        let same_before = |k: usize| {
+            let before: std::collections::BTreeSet<usize> = counted[..k].iter().copied().collect();
+            before.into_iter().eq(0..k)
+        };
+        let mut found = Found { messages: Vec::new(), implied: Vec::new() };
+        for (k, pair) in pairs(&counted).into_iter().enumerate() {
+            let is_sure = self.agrees() && counted[k] == k && same_before(k);
+            if is_sure { &mut found.messages } else { &mut found.implied }.push(pair);
+        }
+        found
     }
 
-    /// What is known; whether lengths `count` is a matter of the whole trace.
-    pub fn find(&self, count: bool) -> Found<E> {
+    /// What is known; whether lengths `count`, and whether threads are served in the order of their calls, are matters of the whole trace.
+    pub fn find(&self, count: bool, in_order: bool) -> Found<E> {
         let nothing = Found { messages: Vec::new(), implied: Vec::new() };
         if self.is_one_sided() {
             return nothing;
         }
         if self.is_shared() {
-            return self.of_threads();
+            return self.of_threads(in_order);
         }
         let count = count || self.agrees();
         let [sends, receives, unplaced] = self.lengths(count);

@@ -164,29 +164,32 @@ fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &
     }
     let between_processes = channels.iter().filter(|((sender, receiver, ..), _)| sender != receiver);
     let lengths_count = !tracer_records_buffers(between_processes.map(|(_, channel)| channel));
+    let in_order = !channels
+        .iter()
+        .any(|((sender, receiver, ..), channel)| sender != receiver && channel.is_called_in_wrong_order());
     for ((sender, receiver, ..), channel) in channels {
         let Found { messages, implied } = if sender == receiver {
             let receives = channel.receives.iter().chain(&channel.unplaced);
             let messages = channel.sends.iter().zip(receives).map(|(send, receive)| (send.0, receive.0)).collect();
             Found { messages, implied: Vec::new() }
         } else {
-            channel.find(lengths_count)
+            channel.find(lengths_count, in_order)
         };
         if sender != receiver {
             let ends = calls::ends_of(&timelines[sender]);
             let posts = calls::posts_of(&timelines[receiver]);
-            let known =
-                |(send, receive): &(EventRef, EventRef)| Some((*posts.get(&receive.index)?, *ends.get(&send.index)?));
-            let acknowledged: Vec<(usize, usize)> = messages.iter().filter_map(known).collect();
-            // Postings of several threads need not be in the order of the messages.
-            if acknowledged.is_sorted_by_key(|(post, _)| *post) {
-                for (post, end) in acknowledged {
-                    let (send, receive) =
-                        (EventRef { process: receiver, index: post }, EventRef { process: sender, index: end });
-                    let latency = latency(trace, rules, receiver, sender);
-                    found.dependencies.push(Dependency { kind: Kind::Acknowledge, send, receive, latency });
-                    found.orders.push((send, receive));
-                }
+            let known = |(send, receive): &(EventRef, EventRef)| (posts.get(&receive.index), ends.get(&send.index));
+            let mut acknowledged: Vec<(Option<&usize>, Option<&usize>)> = messages.iter().map(known).collect();
+            if channel.is_shared() {
+                // Of threads the k-th end of a synchronous send is after the k-th posting.
+                acknowledged = if in_order { channel.in_order_of_threads(acknowledged) } else { Vec::new() };
+            }
+            for (post, end) in acknowledged.into_iter().filter_map(|(post, end)| post.zip(end)) {
+                let (send, receive) =
+                    (EventRef { process: receiver, index: *post }, EventRef { process: sender, index: *end });
+                let latency = latency(trace, rules, receiver, sender);
+                found.dependencies.push(Dependency { kind: Kind::Acknowledge, send, receive, latency });
+                found.orders.push((send, receive));
             }
             let latency = latency(trace, rules, sender, receiver);
             for &(send, receive) in messages.iter().chain(&implied) {

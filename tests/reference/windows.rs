@@ -3,6 +3,7 @@
 //! A fence at which no process ends an epoch in which it accessed others may have been asserted not to synchronise. It can have been a barrier if, from
 //! the fence before it to itself and from itself to the fence after it, no process took longer at least than another one at most.
 
+use super::calls;
 use super::matching::Call;
 use super::model::{Timeline, Trace};
 use clc_engine::matching::fences::Fences;
@@ -61,7 +62,7 @@ pub fn calls_on(window: WindowId, timelines: &[Timeline], members: &[MpiRank], c
 }
 
 fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
-    let mut calls = Vec::new();
+    let mut found: Vec<OnWindow> = Vec::new();
     let mut begun: BTreeMap<usize, usize> = BTreeMap::new();
     let (mut accesses, mut groups) = (0, 0u32);
     let mut locked: BTreeSet<u32> = BTreeSet::new();
@@ -78,7 +79,7 @@ fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
                 }
                 let fence = end.op == CollectiveOp::BARRIER && end.level != 0;
                 let accessed = fence && std::mem::take(&mut accesses) > 0;
-                calls.extend(begin.map(|begin| OnWindow { begin, end: index, fence, accessed }));
+                found.extend(begin.map(|begin| OnWindow { begin, end: index, fence, accessed }));
             }
             Event::RmaPut(transfer) | Event::RmaGet(transfer) => access(transfer.window),
             Event::RmaAtomic(atomic) => access(atomic.window),
@@ -89,13 +90,18 @@ fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
                 locked.remove(&lock.remote);
             }
             Event::RmaGroupSync(sync) if sync.window == window => {
-                groups = if sync.level & 2 == 0 { groups + 1 } else { groups.saturating_sub(1) };
+                let begins = match calls::around(timeline, index) {
+                    Some("MPI_Win_post" | "MPI_Win_start") => true,
+                    Some("MPI_Win_complete" | "MPI_Win_wait") => false,
+                    _ => sync.level & 2 == 0,
+                };
+                groups = if begins { groups + 1 } else { groups.saturating_sub(1) };
             }
             _ => {}
         }
     }
-    calls.sort_by_key(|call| call.begin);
-    calls
+    found.sort_by_key(|call| call.begin);
+    found
 }
 
 /// Whether a process leaves a collective call on a window open at `cut`, the later ones of which would be taken for it.

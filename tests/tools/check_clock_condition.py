@@ -16,8 +16,8 @@ recorded, records are missing, and only this is checked:
     sends are missing        a send went to the last receive that it can have gone to, or to an earlier one: before that
     both                     pairs of equal length that every longest common sequence of lengths has
 
-Threads that send, or that receive, on the same channel need not be served in the order of their calls. If that order is violated, and the order of the
-k-th send before the k-th completed receive (counted from the last ones where sends are missing) is not, the latter is checked; also where records disagree.
+Threads that send, or that receive, on the same channel need not be served in the order of their calls. If that order is violated in any such channel, the
+k-th send comes before the k-th completed receive (counted from the last ones where sends are missing); also where records disagree.
 
 Lengths do not count if receives seem to be recorded with the lengths of their buffers.
 
@@ -430,19 +430,33 @@ def records_buffers(channels):
     return disagree > agree and equal >= 16 and not too_long
 
 
-def of_threads(trace, key, latency):
-    """Of a channel that threads share: the pairs of times that hold, and whether they are messages."""
+def agree(trace, key):
+    """Whether a channel has receives for all sends, with the same lengths."""
+    sent, received = [one[0] for one in trace.sends[key]], [one[1] for one in trace.receives[key]]
+    return not trace.unplaced[key] and sent == received
+
+
+def wrong_order(trace, key, latency):
+    """Whether threads that share a channel have received a message before it was sent, in the order of their calls."""
+    pairs = zip(trace.sends[key], trace.receives[key])
+    return agree(trace, key) and any(receive[2] < send[1] + latency for send, receive in pairs)
+
+
+def of_threads(trace, key, in_order):
+    """Of a channel that threads share: pairs of times that hold, and whether they are messages."""
     sends = [time for _, time in trace.sends[key]]
     called = [one[2] for one in trace.receives[key]] + trace.unplaced_times[key]
+    agrees = agree(trace, key)
+    if agrees and in_order:
+        return [(send, receive, True) for send, receive in zip(sends, called)]
+    # A message is what was called and complete as the k-th, after the same k - 1 others.
+    order = sorted(range(len(called)), key=lambda place: called[place])
+    sure, largest = [], -1
+    for k, place in enumerate(order):
+        sure.append(agrees and place == k and largest < k)
+        largest = max(largest, place)
     completed = sorted(called)[max(0, len(called) - len(sends)) :]
-    agree = not trace.unplaced[key] and [one[0] for one in trace.sends[key]] == [one[1] for one in trace.receives[key]]
-
-    def violated(receives):
-        return any(receive < send + latency for send, receive in zip(sends, receives))
-
-    if agree and (not violated(called) or violated(completed)):
-        return list(zip(sends, called)), True
-    return list(zip(sends, completed)), False
+    return list(zip(sends, completed, sure))
 
 
 def check_messages(trace, result):
@@ -452,15 +466,15 @@ def check_messages(trace, result):
         lengths = [one[0] for one in trace.sends[key]], [one[1] for one in trace.receives[key]], trace.unplaced[key]
         channels[key] = lengths
     shared = {key for (key, _), threads in trace.threads.items() if len(threads) > 1 and key[0] != key[1]}
+    in_order = not any(wrong_order(trace, key, result.latency) for key in sorted(shared))
     buffers = records_buffers(lengths for key, lengths in channels.items() if key[0] != key[1] and key not in shared)
     for key, (sends, receives, unplaced) in channels.items():
         if key in shared and sends and receives + unplaced:
-            pairs, messages = of_threads(trace, key, result.latency)
-            for k, (send, receive) in enumerate(pairs):
+            for k, (send, receive, is_message) in enumerate(of_threads(trace, key, in_order)):
                 name = (
                     f"{k + 1} of process {key[0]} to {key[1]}, communicator {key[2]}, tag {key[3]}, of several threads"
                 )
-                result.pair("message" if messages else "implied order", name, send, receive)
+                result.pair("message" if is_message else "implied order", name, send, receive)
             result.left_out["unmatched sends or receives"] += abs(len(sends) - len(receives) - len(unplaced))
             continue
         missing = sends != receives or bool(unplaced)

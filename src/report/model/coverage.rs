@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Coverage {
     /// Messages and collective instances that were compared.
     pub checked: u64,
-    /// What communicates and was compared with nothing: ends of messages without a partner, collective instances that are incomplete or of a kind
-    /// that constrains nobody, ends of collectives that could not be put together, one-sided operations.
+    /// What communicates and was compared with nothing: ends of messages without a partner, orders that were taken back, collective instances that are incomplete or
+    /// of a kind that constrains nobody, ends of collectives that could not be put together, one-sided operations.
     pub not_checked: u64,
     /// Those of them that are one-sided: accesses to windows that nothing orders which was compared, and post, start, complete or wait steps
     /// without a partner.
@@ -42,7 +42,14 @@ impl Coverage {
     /// Of what was `checked`; `others` were found that are in no count of `matching`.
     pub fn new(checked: u64, matching: &Matching, others: u64, events: &[EventCount]) -> Coverage {
         let steps = matching.threads.iter().map(|steps| steps.left_out).fold(0, u64::saturating_add);
-        let ends = [matching.unmatched_sends, matching.unmatched_receives, matching.undefined_peers, others, steps];
+        let ends = [
+            matching.unmatched_sends,
+            matching.unmatched_receives,
+            matching.undefined_peers,
+            matching.contradicted_orders,
+            others,
+            steps,
+        ];
         let collectives = matching.collectives.iter().map(|op| {
             let unknown = if HANDLES.contains(&op.operation.as_str()) { 0 } else { op.unconstrained };
             op.incomplete.saturating_add(op.inconsistent).saturating_add(unknown)
@@ -148,6 +155,7 @@ mod tests {
             unmatched_sends: 1,
             unmatched_receives: 2,
             undefined_peers: 4,
+            contradicted_orders: 512,
             collectives: vec![
                 collective("barrier", 8, 16, 0),
                 collective("alltoallv", 0, 0, 32),
@@ -166,9 +174,9 @@ mod tests {
         let kind = |kind: &str, count| EventCount { kind: kind.into(), count };
         let events = [kind("RmaPut", 99), kind("RmaSync", 128), kind("MpiSend", 5), kind("RmaCollectiveEnd", 77)];
         let coverage = Coverage::new(1000, &matching, 64, &events);
-        assert_eq!(coverage.not_checked, 511);
+        assert_eq!(coverage.not_checked, 1023);
         assert_eq!(coverage.one_sided, 384);
-        assert_eq!(coverage.share, Some(1000.0 / 1511.0));
+        assert_eq!(coverage.share, Some(1000.0 / 2023.0));
     }
 
     #[test]

@@ -324,7 +324,7 @@ pub(super) fn left_out(report: &Report) -> String {
         "accesses to windows under locks: the trace does not show the order in which the locks were held",
     );
     for steps in &matching.threads {
-        number(steps.left_out, &format!("{} without a known partner", steps.kind.name()));
+        number(steps.left_out, &format!("{} that were not compared", steps.kind.name()));
     }
     number(windows.unmatched_steps, "post, start, complete or wait steps without a partner");
     let others =

@@ -5,7 +5,9 @@
 //!
 //! Between threads that send, or that receive, on the same channel MPI knows no order, and they need not be served in the order in which they entered their
 //! calls. But when k receives of a channel are complete, k sends have begun: the k-th begin comes before the k-th completion, whichever messages these
-//! are. So where the order of calls is violated and that one is not, it is not the clocks that are wrong, and only that one is kept. So it is where such threads
+//! are. Where the order of calls is violated, this may be due to the clocks or to that order. Wrong clocks that violate one channel may hide that another one is in a
+//! wrong order. So if it is violated anywhere, only those are messages of such channels that were complete in the order of the
+//! calls; of the others, the k-th begin comes before the k-th completion. So it is for all of a channel where such threads
 //! have clocks of their own: the order in which several of them called is that of clocks which disagree.
 //!
 //! Lengths are not used if the tracer seems to have recorded the sizes of the receives' buffers: if more lengths of the whole trace disagree than
@@ -93,9 +95,11 @@ pub(super) fn settle(
 ) -> Result<()> {
     let sound = messages.incoming.len();
     hear_sends(transport, extracts, &offers, asked, &mut doubts)?;
-    let mut alignments: Vec<Alignment> = doubts.iter().map(Doubt::align).collect();
-    // Lengths that agree and that do not; messages of channels with equal numbers, and those of them that fit into no buffer of the receive's length.
-    let mut sums = [agreeing, 0, 0, 0];
+    let mut alignments: Vec<Alignment> = doubts.iter().map(|doubt| doubt.align(true)).collect();
+    // Lengths that agree and that do not; messages of channels with equal numbers, and those of them that fit into no buffer of the receive's length; channels
+    // in which the order of the calls of threads is violated.
+    let mut sums = [agreeing, 0, 0, 0, 0];
+    sums[4] = doubts.iter().filter(|doubt| doubt.is_called_in_wrong_order()).count() as i64;
     for (doubt, alignment) in
         doubts.iter().zip(&alignments).filter(|(doubt, _)| doubt.unplaced.is_empty() && doubt.shared.is_none())
     {
@@ -108,12 +112,14 @@ pub(super) fn settle(
         }
     }
     transport.all_reduce(ReduceOp::Sum, &mut sums)?;
-    let [agree, disagree, equal, larger] = sums;
-    if disagree > agree && equal >= ENOUGH && larger == 0 {
-        for doubt in &mut doubts {
-            doubt.forget_lengths();
-        }
-        alignments = doubts.iter().map(Doubt::align).collect();
+    let [agree, disagree, equal, larger, wrong_order] = sums;
+    messages.calls_in_order = wrong_order == 0;
+    let lengths_count = disagree <= agree || equal < ENOUGH || larger > 0;
+    if !lengths_count {
+        doubts.iter_mut().filter(|doubt| doubt.shared.is_none()).for_each(Doubt::forget_lengths);
+    }
+    if !lengths_count || wrong_order > 0 {
+        alignments = doubts.iter().map(|doubt| doubt.align(wrong_order == 0)).collect();
     }
     let mut answers: BTreeMap<AnalysisRank, Vec<OfferDecision>> = BTreeMap::new();
     for (doubt, alignment) in doubts.into_iter().zip(alignments) {
@@ -201,9 +207,10 @@ impl Doubt {
         self.receives.iter_mut().chain(&mut self.unplaced).for_each(|end| end.length = 0);
     }
 
-    fn align(&self) -> Alignment {
+    /// What is known; whether threads may be taken to be served in the order of their calls.
+    fn align(&self, in_order: bool) -> Alignment {
         if let Some(shared) = &self.shared {
-            return self.of_threads(shared);
+            return self.of_threads(shared, in_order);
         }
         let (receives, unplaced) = self.lengths();
         let (m, n) = (self.sends.len(), receives.len());
@@ -238,23 +245,41 @@ impl Doubt {
         align(&self.sends, &receives, &unplaced)
     }
 
-    /// All messages in the order of the calls, if nothing speaks against it; else what the numbers of begun sends and of complete receives imply.
-    fn of_threads(&self, shared: &Shared) -> Alignment {
-        let Shared { sends, receives, apart } = shared;
-        let (lengths, _) = self.lengths();
+    /// Whether the k-th call that sends may belong to the k-th one that receives.
+    fn may_be_called_in_order(&self, shared: &Shared) -> bool {
+        !shared.apart && self.unplaced.is_empty() && self.lengths().0 == self.sends
+    }
+
+    /// Whether several threads share the channel, and a message in the order of their calls is complete before it is sent.
+    fn is_called_in_wrong_order(&self) -> bool {
+        let is_broken =
+            |shared: &Shared| shared.sends.iter().zip(&shared.receives).any(|(sent, received)| received < sent);
+        self.shared.as_ref().is_some_and(|shared| self.may_be_called_in_order(shared) && is_broken(shared))
+    }
+
+    /// All messages in the order of the calls, if nothing speaks against it (`in_order`); else those that both orders agree on, and what the numbers of begun sends
+    /// and of complete receives imply of the others.
+    fn of_threads(&self, shared: &Shared, in_order: bool) -> Alignment {
+        let Shared { sends, receives, .. } = shared;
+        let may_be = self.may_be_called_in_order(shared);
+        if may_be && in_order {
+            let pairs: Vec<(u32, u32)> = (0..sends.len() as u32).map(|k| (k, k)).collect();
+            return Alignment { common: pairs.len(), pairs, implied: Vec::new() };
+        }
         let mut completed: Vec<u32> = (0..receives.len() as u32).collect();
         completed.sort_by_key(|&place| receives[place as usize]);
         // Where sends are missing, the first receives may be theirs.
         let first = completed.len().saturating_sub(sends.len());
-        let implied: Vec<(u32, u32)> = (0..sends.len() as u32).zip(completed.split_off(first)).collect();
-        let is_broken = |&(send, receive): &(u32, u32)| receives[receive as usize] < sends[send as usize];
-        if !apart && self.unplaced.is_empty() && lengths == self.sends {
-            let pairs: Vec<(u32, u32)> = (0..sends.len() as u32).map(|k| (k, k)).collect();
-            if implied.iter().any(is_broken) || !pairs.iter().any(is_broken) {
-                return Alignment { common: pairs.len(), pairs, implied: Vec::new() };
-            }
-        }
-        Alignment { implied, ..Alignment::default() }
+        let counted = (0..sends.len() as u32).zip(completed.split_off(first));
+        // The k-th call belongs to the k-th completion where that is its own, and all calls before are complete before: nobody has overtaken it.
+        let mut called = 0;
+        let is_sure = |&(send, receive): &(u32, u32)| {
+            let all_before = called <= send;
+            called = called.max(receive + 1);
+            may_be && all_before && send == receive
+        };
+        let (pairs, implied): (Vec<_>, Vec<_>) = counted.partition(is_sure);
+        Alignment { common: pairs.len(), pairs, implied }
     }
 
     /// Makes the receiving ends and counts; what the sender's host has to know.
@@ -350,7 +375,7 @@ mod tests {
             sends: sends.iter().map(|end| end.1).collect(),
             shared: Some(Shared { sends: times(sends), receives: times(receives), apart }),
         };
-        doubt.align()
+        doubt.align(!doubt.is_called_in_wrong_order())
     }
 
     #[test]
@@ -361,8 +386,25 @@ mod tests {
         // What was called second was complete before its send, while two sends were before the second completion.
         let counted = |implied: Vec<(u32, u32)>| Alignment { implied, ..Alignment::default() };
         assert_eq!(shared(&sends, &[(30, 8), (15, 8)]), counted(vec![(0, 1), (1, 0)]));
-        // No order helps: the clocks are wrong.
-        assert_eq!(shared(&sends, &[(16, 8), (15, 8)]), kept);
+        // Nor does this order help, so the clocks are wrong: that makes the order of the calls no better.
+        assert_eq!(shared(&sends, &[(16, 8), (15, 8)]), counted(vec![(0, 1), (1, 0)]));
+    }
+
+    #[test]
+    fn calls_that_nobody_has_overtaken_are_messages_even_if_clocks_are_wrong() {
+        let sends = [(10, 8), (20, 8), (30, 8), (40, 8), (50, 8)];
+        // The clock of the receiver is behind.
+        let late = [(1, 8), (12, 8), (23, 8), (31, 8), (45, 8)];
+        let all = (0..5).map(|k| (k, k)).collect();
+        assert_eq!(shared(&sends, &late), Alignment { pairs: all, implied: Vec::new(), common: 5 });
+        // The second and the third call were complete in the other order.
+        let overtaken = [(1, 8), (23, 8), (12, 8), (31, 8), (45, 8)];
+        let expected = Alignment { pairs: vec![(0, 0), (3, 3), (4, 4)], implied: vec![(1, 2), (2, 1)], common: 3 };
+        assert_eq!(shared(&sends, &overtaken), expected);
+        // The one in the middle is the third in both orders, but others have overtaken it.
+        let turned = [(45, 8), (31, 8), (23, 8), (12, 8), (1, 8)];
+        let expected = vec![(0, 4), (1, 3), (2, 2), (3, 1), (4, 0)];
+        assert_eq!(shared(&sends, &turned), Alignment { implied: expected, ..Alignment::default() });
     }
 
     #[test]

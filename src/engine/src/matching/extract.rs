@@ -68,7 +68,7 @@ struct EpochSinceFence {
     groups: u32,
 }
 
-/// OTF2 `RmaSyncLevel`: memory is synchronised, too. An epoch with a group begins without that and ends with it.
+/// OTF2 `RmaSyncLevel`: memory is synchronised, too. Where the call is not known, an epoch with a group begins without that and ends with it.
 const MEMORY: u32 = 2;
 
 impl<'a> Extractor<'a> {
@@ -583,11 +583,18 @@ impl<'a> Extractor<'a> {
     }
 
     fn group_sync(&mut self, at: EventCoordinates, sync: &WindowGroup) -> bool {
+        let mut begins = sync.level & MEMORY == 0;
         if let Some(inside) = self.calls.and_then(|_| self.inside.get_mut(&at.location)) {
             inside.groups.push(*sync);
+            // The call knows better than the level, which not every tracer tells alike.
+            begins = match inside.call {
+                SynchronisingCall::WinPost | SynchronisingCall::WinStart => true,
+                SynchronisingCall::WinComplete | SynchronisingCall::WinWait => false,
+                _ => begins,
+            };
         }
         let groups = &mut self.epochs.entry(sync.window).or_default().groups;
-        *groups = if sync.level & MEMORY == 0 { *groups + 1 } else { groups.saturating_sub(1) };
+        *groups = if begins { *groups + 1 } else { groups.saturating_sub(1) };
         false
     }
 }

@@ -80,6 +80,8 @@ pub struct Messages {
     pub fans: Vec<Vec<u32>>,
     /// Incoming channels of events that receive on several.
     pub joins: Vec<Vec<u32>>,
+    /// Whether threads that share a channel may have been served in the order of their calls, as far as the trace shows.
+    pub calls_in_order: bool,
     /// Counts for the report.
     pub counts: MessageCounts,
 }

@@ -5,7 +5,7 @@
 //!
 //! | from | to |
 //! | --- | --- |
-//! | the call that posts a receive is entered | the synchronous send of its message is over |
+//! | the call that posts a receive is entered | the synchronous send of its message is over; on a channel of several threads, the k-th for the k-th |
 //! | `MPI_Win_post` is entered by a target | `MPI_Win_complete` is left by each of its origins |
 //! | `MPI_Win_complete` is entered by an origin | `MPI_Win_wait` is left by each of its targets |
 //!
@@ -16,6 +16,7 @@
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
+use crate::matching::event_list::EventList;
 use crate::matching::extracted::{Extract, GroupKey};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
@@ -112,17 +113,35 @@ pub(super) fn add(
     tell_indices(transport, messages)
 }
 
+/// Whether some of the events are of other locations than others.
+fn of_several_locations(extract: &Extract, events: &EventList) -> bool {
+    let mut locations = events.each().map(|event| extract.sync.location(event as usize));
+    locations.next().is_some_and(|first| locations.any(|location| location != first))
+}
+
 /// The synchronous sends of messages that are certain: their ends are the receives of new channels, and the hosts of the receivers are asked which of
 /// their postings they know.
+///
+/// Threads that send on one channel may overtake each other, so of those nobody knows whose send a posting belongs to. But when k of the sends are over, k receives
+/// have been posted: the k-th end belongs to the k-th posting.
 fn acknowledgements(
     extracts: &[Extract],
     messages: &mut Messages,
     outgoing: &mut BTreeMap<AnalysisRank, Vec<OrderAnnouncement>>,
 ) -> Result<()> {
     for channel in messages.outgoing.iter().filter(|channel| channel.is_certain()) {
-        let ends = &extracts[channel.source].synchronous;
+        let extract = &extracts[channel.source];
+        let ends = &extract.synchronous;
+        if ends.is_empty() {
+            continue;
+        }
         let found = (0u32..).zip(channel.sends.each()).filter_map(|(k, send)| Some((k, *ends.get(&send)?)));
-        let (places, receives): (Vec<u32>, Vec<u32>) = if ends.is_empty() { Default::default() } else { found.unzip() };
+        let (mut places, mut receives): (Vec<u32>, Vec<u32>) = found.unzip();
+        if channel.trust == Trust::Aligned && of_several_locations(extract, &channel.sends) {
+            receives.sort_unstable();
+            places = (0..receives.len() as u32).filter(|_| messages.calls_in_order).collect();
+            receives.truncate(places.len());
+        }
         if places.is_empty() {
             continue;
         }
@@ -152,14 +171,21 @@ fn acknowledge(
     places: &[u32],
 ) -> OrderAnswer {
     let channel = &messages.incoming[channel as usize];
-    let posts = &extracts[channel.destination].posts;
-    let post = |place: u32| posts.get(&channel.receives.at(place as usize)).copied();
-    let found = (0u32..).zip(places).filter_map(|(at, &place)| Some((at, post(place)?)));
-    let (mut kept, mut sends): (Vec<u32>, Vec<u32>) = found.unzip();
-    // Sends of a channel are in the order of the timeline, which posts of several threads need not be.
-    if !sends.is_sorted() {
-        (kept, sends) = Default::default();
+    let extract = &extracts[channel.destination];
+    let mut posts: Vec<Option<u32>> =
+        channel.receives.each().map(|receive| extract.posts.get(&receive).copied()).collect();
+    if channel.trust == Trust::Aligned && of_several_locations(extract, &channel.receives) {
+        // Which of the calls of several threads was the first to post is not known either, but how many had been made.
+        if messages.calls_in_order && posts.iter().all(Option::is_some) {
+            posts.sort_unstable();
+        } else {
+            posts.fill(None);
+        }
     }
+    let found = (0u32..).zip(places).filter_map(|(at, &place)| Some((at, posts[place as usize]?)));
+    let (kept, sends): (Vec<u32>, Vec<u32>) = found.unzip();
+    // Sends of a channel are in the order of the timeline.
+    debug_assert!(sends.is_sorted());
     messages.outgoing.push(OutChannel {
         source: channel.destination,
         destination: channel.source,

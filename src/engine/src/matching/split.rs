@@ -32,8 +32,12 @@ pub struct SplitTimeline {
 pub struct TiedLocations {
     /// The location that operates on each communicator and window.
     operates: BTreeMap<(bool, u32), u32>,
-    /// The location that has begun each non-blocking operation.
-    begun: BTreeMap<u64, u32>,
+    /// Non-blocking operations that a location has begun and not yet completed: location and request.
+    open: BTreeSet<(u32, u64)>,
+    /// By request, the locations that have begun an operation, and those that have completed one which they had not begun. Locations are read one after the other, so
+    /// the end may be read before the begin.
+    begun: BTreeMap<u64, BTreeSet<u32>>,
+    completed: BTreeMap<u64, BTreeSet<u32>>,
     bound: BTreeSet<u32>,
 }
 
@@ -44,11 +48,14 @@ impl TiedLocations {
         match event {
             Event::MpiCollectiveEnd(collective) => self.operate((false, collective.comm.0), location),
             Event::RmaCollectiveEnd(collective) => self.operate((true, collective.window.0), location),
-            Event::NonBlockingCollectiveRequest(request) => drop(self.begun.insert(*request, location)),
+            Event::NonBlockingCollectiveRequest(request) => {
+                self.open.insert((location, *request));
+                self.begun.entry(*request).or_default().insert(location);
+            }
             Event::NonBlockingCollectiveComplete(collective, request) => {
                 self.operate((false, collective.comm.0), location);
-                if let Some(begun) = self.begun.remove(request).filter(|&begun| begun != location) {
-                    self.bound.extend([begun, location]);
+                if !self.open.remove(&(location, *request)) {
+                    self.completed.entry(*request).or_default().insert(location);
                 }
             }
             _ => {}
@@ -64,7 +71,11 @@ impl TiedLocations {
 
     /// Whether each of so many locations has to stay.
     pub fn of(&self, locations: usize) -> Vec<bool> {
-        (0..locations as u32).map(|location| self.bound.contains(&location)).collect()
+        let mut bound = self.bound.clone();
+        for (request, completed) in &self.completed {
+            bound.extend(completed.iter().chain(self.begun.get(request).into_iter().flatten()));
+        }
+        (0..locations as u32).map(|location| bound.contains(&location)).collect()
     }
 }
 
@@ -348,5 +359,28 @@ fn link(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collect
         let sync: &mut SyncTimeline = &mut extracts[member.timeline].sync;
         member.begins.each().for_each(|begin| sync.activate(begin, SyncKind::Begin, link));
         member.ends.each().for_each(|end| sync.activate(end, SyncKind::End, link));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clc_trace::{Collective, CollectiveOp, CommId, Root};
+
+    #[test]
+    fn what_is_completed_elsewhere_ties_both_locations() {
+        let (op, comm, root) = (CollectiveOp::BARRIER, CommId(0), Root::None);
+        let complete = Event::NonBlockingCollectiveComplete(Collective { op, comm, root, sent: 0, received: 0 }, 7);
+        let begin = Event::NonBlockingCollectiveRequest(7);
+        let tied = |events: &[(u32, &Event)]| {
+            let mut tied = TiedLocations::default();
+            events.iter().for_each(|(location, event)| tied.read(*location, event));
+            tied.of(4)
+        };
+        // Whichever of the two locations is read first.
+        assert_eq!(tied(&[(1, &begin), (2, &complete)]), [false, true, true, false]);
+        assert_eq!(tied(&[(1, &complete), (2, &begin)]), [false, true, true, false]);
+        // One location does all of it, another one with the same request is still busy.
+        assert_eq!(tied(&[(1, &begin), (1, &complete), (2, &begin)]), [false; 4]);
     }
 }

@@ -171,9 +171,15 @@ impl ThreadCounts {
     pub(super) fn of(&mut self, kind: Trust) -> &mut ThreadCount {
         self.0.entry(kind).or_default()
     }
+
+    /// Leaves so many steps out that are in no count, and says why.
+    pub(super) fn leave_out(&mut self, kind: Trust, why: Unpaired, steps: u64) {
+        self.of(kind).left_out += steps;
+        *self.1.entry(why).or_default() += steps;
+    }
 }
 
-/// Why work of a stream, or a call, is in no pair.
+/// Why work of a stream, a call, or a step of a thread is left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unpaired {
     /// There are as many calls as work, but that is of several streams, and the calls do not name theirs.
@@ -188,6 +194,8 @@ pub enum Unpaired {
     UnknownDevice(RegionId),
     /// A call waits for work whose own calls are not known.
     UnknownWork(RegionId),
+    /// Steps of threads are out of order, but the threads cannot have timelines of their own.
+    Bound,
 }
 
 /// Two steps of which the first is before the second.
@@ -316,7 +324,6 @@ impl<'a> StepOrders<'a> {
 
     /// Leaves so many steps out, and says why.
     pub(super) fn leave(&mut self, kind: Trust, why: Unpaired, steps: u64) {
-        self.counts.of(kind).left_out += steps;
-        *self.counts.1.entry(why).or_default() += steps;
+        self.counts.leave_out(kind, why, steps);
     }
 }

@@ -18,7 +18,7 @@
 
 use crate::matching::accelerators::ProcessAccelerators;
 use crate::matching::channels::Trust;
-use crate::matching::steps::{OrderedSteps, StepOrders, ThreadCounts, What};
+use crate::matching::steps::{OrderedSteps, StepOrders, ThreadCounts, Unpaired, What};
 pub use crate::matching::steps::{ParallelRegion, Steps, ThreadConstructs};
 use crate::matching::sync::EventCoordinates;
 use crate::matching::teams;
@@ -223,7 +223,7 @@ impl<'a> ProcessThreadSteps<'a> {
             } else if self.steps.time(pair.from) <= self.steps.time(pair.to) {
                 divided.counts.of(pair.kind).shared += 1;
             } else {
-                divided.counts.of(pair.kind).left_out += 1;
+                divided.counts.leave_out(pair.kind, Unpaired::Bound, 1);
             }
         }
         // What the first of several in one timeline waits for, all wait for; and who waits for the last of several, waits for all.
@@ -252,9 +252,11 @@ impl<'a> ProcessThreadSteps<'a> {
                         orders.push(OrderedSteps { kind: Trust::Barrier, from, to });
                     } else if from_part == 0 && barrier.len() > arrivals.len() {
                         // Several threads of the process share this timeline.
-                        let within = self.steps.time(from) <= self.steps.time(to);
-                        let count = divided.counts.of(Trust::Barrier);
-                        *(if within { &mut count.shared } else { &mut count.left_out }) += 1;
+                        if self.steps.time(from) <= self.steps.time(to) {
+                            divided.counts.of(Trust::Barrier).shared += 1;
+                        } else {
+                            divided.counts.leave_out(Trust::Barrier, Unpaired::Bound, 1);
+                        }
                     }
                 }
             }
