@@ -10,8 +10,8 @@ use crate::report::{LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy};
 use clc_engine::comm::{AnalysisRank, Transport, gather_values};
 use clc_engine::matching::sync::SyncKind;
 use clc_engine::replay::bounds::bounds;
+use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::{NO_LOWER_BOUND, Program};
-use clc_engine::replay::survey::survey;
 use clc_trace::Result;
 
 /// Locations with more than this many neighbours do not get their errors over time listed.
@@ -48,7 +48,7 @@ impl Judgement<'_> {
         true_waits: &[Vec<i64>],
     ) -> Result<Option<PhaseAccuracy>> {
         let program = &self.loaded.program;
-        let order = survey(self.transport, program, &visited.times[phase])?;
+        let order = check_clock_condition(self.transport, program, &visited.times[phase])?;
         let latency = self.latency_errors(visited, phase)?;
         let waits = self.late_sender(visited, phase)?;
         let mut wait_errors = Distribution::new()?;

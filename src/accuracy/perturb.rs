@@ -13,7 +13,7 @@ use clc_clock::Method;
 use clc_engine::comm::{ReduceOp, Transport, agree};
 use clc_engine::matching::fences::Fences;
 use clc_engine::matching::local_timeline::LocalTimeline;
-use clc_engine::replay::survey::survey;
+use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_simulate::units::{EPOCH, SECOND};
 use clc_simulate::{Disturbance, OffsetMeter};
 use clc_trace::progress::Progress;
@@ -62,7 +62,7 @@ pub fn load_true_times(session: &mut Session<'_>, anyway: bool) -> Result<LocalT
         separation: Parameters::default().minimum_separation,
     })?;
     let program = &loaded.program;
-    let found = survey(session.transport, program, &program.times())?;
+    let found = check_clock_condition(session.transport, program, &program.times())?;
     if found.violated() > 0 {
         let message = format!(
             "{} of {} messages and collectives in the trace itself violate the clock condition, so its times are not \

@@ -3,8 +3,8 @@
 use crate::pipeline::load::LocalTrace;
 use clc_clock::ShortestMessages;
 use clc_engine::comm::Transport;
+use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::Program;
-use clc_engine::replay::survey::survey;
 use clc_trace::{Result, Ticks};
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 
@@ -28,7 +28,7 @@ pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut LocalTrace, fo
     put(loaded, MinimumLatency::default());
     for recorded in [true, false] {
         let worst = |transport: &mut dyn Transport, loaded: &mut LocalTrace| -> Result<Option<i64>> {
-            let mut surveyed = |program: &Program| survey(transport, program, &program.times());
+            let mut surveyed = |program: &Program| check_clock_condition(transport, program, &program.times());
             let program = &mut loaded.program;
             let found = if recorded { program.as_recorded(surveyed) } else { surveyed(program) };
             Ok(found?.worst.map(|worst| worst.ticks))

@@ -10,7 +10,7 @@ use clc_clock::ClockFit;
 use clc_clock::evidence::Gain;
 use clc_clock::{Method, RefinedClocks};
 use clc_engine::comm::Transport;
-use clc_engine::replay::survey::{Survey, survey};
+use clc_engine::replay::clock_condition::{ClockConditionCheck, check_clock_condition};
 use clc_trace::format::{count, duration, plural};
 use clc_trace::workers::Workers;
 use clc_trace::{Result, Ticks};
@@ -109,9 +109,9 @@ pub fn choose(
         let reason = format!("without recorded offsets there are no violations{gain}");
         return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
     }
-    let recorded = survey(transport, &loaded.program, &loaded.program.times())?;
+    let recorded = check_clock_condition(transport, &loaded.program, &loaded.program.times())?;
     loaded.retime(workers, estimated);
-    let estimated = survey(transport, &loaded.program, &loaded.program.times())?;
+    let estimated = check_clock_condition(transport, &loaded.program, &loaded.program.times())?;
     let (left, remains) = (ViolationsLeft::of(&recorded), ViolationsLeft::of(&estimated));
     let (before, after) = (left.count, remains.count);
     // The times as they were recorded are possible, and neither the offsets nor the estimate are.
@@ -152,7 +152,8 @@ pub fn choose(
 
 /// Whether the times leave no violation as they were recorded, without offsets. Collective over the analysis ranks.
 fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<bool> {
-    let unmeasured = loaded.program.as_recorded(|program| survey(transport, program, &program.times()))?;
+    let unmeasured =
+        loaded.program.as_recorded(|program| check_clock_condition(transport, program, &program.times()))?;
     Ok(unmeasured.violated() == 0)
 }
 
@@ -168,7 +169,7 @@ pub fn undisturbed(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Re
 
 /// Whether the times leave no violation with recorded offsets. Collective over the analysis ranks.
 fn leaves_none_recorded(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<bool> {
-    let recorded = survey(transport, &loaded.program, &loaded.program.times())?;
+    let recorded = check_clock_condition(transport, &loaded.program, &loaded.program.times())?;
     Ok(recorded.violated() == 0)
 }
 
@@ -200,9 +201,9 @@ struct ViolationsLeft {
 }
 
 impl ViolationsLeft {
-    fn of(survey: &Survey) -> ViolationsLeft {
-        let worst = survey.worst.as_ref().map_or(0, |worst| worst.ticks) as f64;
-        ViolationsLeft { count: survey.violated(), worst, mean: survey.early.mean() }
+    fn of(check: &ClockConditionCheck) -> ViolationsLeft {
+        let worst = check.worst.as_ref().map_or(0, |worst| worst.ticks) as f64;
+        ViolationsLeft { count: check.violated(), worst, mean: check.early.mean() }
     }
 
     /// Whether violations may come from recorded offsets that are wrong as a whole. Then some are about as large: where all messages wait for longer than clocks are apart, no offset leaves no violation,

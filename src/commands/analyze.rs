@@ -30,9 +30,9 @@ pub fn analyze(
         false => corrected(&options.correction, synchronisation, resolution).map(|(job, given)| (job, Some(given)))?,
     };
     let BeforeAndAfter { mut examined, corrected, corrections } = session.before_and_after(examination, parameters)?;
-    let mut surveys = vec![&examined.raw, &examined.presynchronised];
-    surveys.extend(corrected.iter().map(|(_, _, survey, _)| survey));
-    let regions = session.regions(&examined.loaded, &surveys)?;
+    let mut checks = vec![&examined.raw, &examined.presynchronised];
+    checks.extend(corrected.iter().map(|(_, _, check, _)| check));
+    let regions = session.regions(&examined.loaded, &checks)?;
 
     // A wait is no shorter for the time that a message takes at least.
     examined.loaded.program.set_latency(MinimumLatency::default());

@@ -15,8 +15,8 @@ use crate::report::{
 };
 use clc_clock::grid::Grid;
 use clc_engine::comm::{AnalysisRank, Transport, gather_values};
+use clc_engine::replay::clock_condition::{ClockConditionCheck, Worst};
 use clc_engine::replay::profile::{Classes, Profile, profile};
-use clc_engine::replay::survey::{Survey, Worst};
 use clc_trace::{CollectiveOp, Correction, MpiRank, Result, Ticks, Timeline, Timelines};
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::cmp::Reverse;
@@ -25,13 +25,13 @@ use std::collections::BTreeMap;
 /// Windows that violations are counted in.
 const WINDOWS: usize = 200;
 
-/// One stage of the correction, with its survey.
+/// One stage of the correction, with its check.
 #[derive(Debug, Clone, Copy)]
-pub struct SurveyedStage<'a> {
+pub struct CheckedStage<'a> {
     /// Which one.
     pub stage: Stage,
     /// Its violations.
-    pub survey: &'a Survey,
+    pub check: &'a ClockConditionCheck,
     /// Times of the visited events.
     pub times: &'a [&'a [i64]],
     /// Time of the first event of the trace.
@@ -55,7 +55,7 @@ pub fn details(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    stages: &[SurveyedStage<'_>],
+    stages: &[CheckedStage<'_>],
     corrected: Option<CorrectionEffect<'_>>,
     alltoallv: bool,
 ) -> Result<Option<Details>> {
@@ -186,11 +186,11 @@ fn fill_pairs(matrix: &mut PairMatrix, profiles: &[Profile]) {
     }
 }
 
-fn stage_details(stage: &SurveyedStage<'_>, profile: Profile) -> StageDetails {
-    let messages = &stage.survey.messages;
+fn stage_details(stage: &CheckedStage<'_>, profile: Profile) -> StageDetails {
+    let messages = &stage.check.messages;
     let check =
         |operation: &str, checked, violated| OperationCheck { operation: operation.to_owned(), checked, violated };
-    let collectives = stage.survey.collectives.iter();
+    let collectives = stage.check.collectives.iter();
     let bounds = distances::bounds();
     // Without the empty classes at either end.
     let first = profile.distances.iter().position(|class| *class != [0, 0]).unwrap_or(distances::CLASSES);
@@ -218,14 +218,14 @@ fn cases(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    stage: &SurveyedStage<'_>,
+    stage: &CheckedStage<'_>,
     worst: &[Worst],
     corrections: Option<&[Correction]>,
     alltoallv: bool,
 ) -> Result<Vec<Case>> {
     let resolution = opened.definitions.clock.resolution;
     let surroundings = pictures::surroundings(transport, opened, loaded, stage, worst, corrections)?;
-    let place = |place: &clc_engine::replay::survey::EventPlace, region: &Option<String>| EventPlace {
+    let place = |place: &clc_engine::replay::clock_condition::EventPlace, region: &Option<String>| EventPlace {
         process: place.process,
         location: place.location,
         event: place.number,

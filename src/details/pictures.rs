@@ -2,13 +2,13 @@
 //!
 //! Each hosted location with an event of interest is scanned once more, and no further than needed.
 
-use crate::details::SurveyedStage;
+use crate::details::CheckedStage;
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{Lane, Picture, RegionBar, Stage};
 use clc_engine::comm::{Transport, all_gather_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
-use clc_engine::replay::survey::Worst;
+use clc_engine::replay::clock_condition::Worst;
 use clc_trace::{Correction, Error, Event, EventNumber, LocationId, RegionId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ pub fn surroundings(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    stage: &SurveyedStage<'_>,
+    stage: &CheckedStage<'_>,
     worst: &[Worst],
     corrections: Option<&[Correction]>,
 ) -> Result<Vec<Surroundings>> {
@@ -164,7 +164,7 @@ pub fn surroundings(
     Ok(all)
 }
 
-fn ends(worst: &Worst) -> impl Iterator<Item = (usize, &clc_engine::replay::survey::EventPlace)> {
+fn ends(worst: &Worst) -> impl Iterator<Item = (usize, &clc_engine::replay::clock_condition::EventPlace)> {
     worst.send.iter().map(|send| (0, send)).chain([(1, &worst.receive)])
 }
 

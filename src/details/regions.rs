@@ -4,7 +4,7 @@ use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use clc_archive::ScanSummary;
 use clc_engine::comm::{Transport, merge_values};
-use clc_engine::replay::survey::Survey;
+use clc_engine::replay::clock_condition::ClockConditionCheck;
 use clc_trace::progress::Silent;
 use clc_trace::{EventNumber, LocationId, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Names of the innermost regions around events, by location and event number.
 pub type Regions = BTreeMap<(LocationId, EventNumber), String>;
 
-/// Looks up the regions of the worst violations of `surveys`, which are the same on all ranks. Collective over the analysis ranks.
+/// Looks up the regions of the worst violations of `checks`, which are the same on all ranks. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport. What cannot be found has no name.
@@ -20,9 +20,9 @@ pub fn regions_of_worst(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    surveys: &[&Survey],
+    checks: &[&ClockConditionCheck],
 ) -> Result<Regions> {
-    let worst = surveys.iter().filter_map(|survey| survey.worst.as_ref());
+    let worst = checks.iter().filter_map(|check| check.worst.as_ref());
     let places: BTreeSet<(LocationId, EventNumber)> = worst
         .flat_map(|worst| worst.send.iter().chain([&worst.receive]))
         .map(|place| (place.location, place.number))

@@ -6,7 +6,7 @@ use crate::output::memory::return_gaps;
 use crate::pipeline::load::{LoadOptions, LocalTrace};
 use crate::report::ClockEstimate;
 use crate::session::Session;
-use clc_engine::replay::survey::{Survey, survey};
+use clc_engine::replay::clock_condition::{ClockConditionCheck, check_clock_condition};
 use clc_trace::Result;
 
 /// How a trace is examined.
@@ -29,9 +29,9 @@ pub struct Examined {
     /// What was learnt about the clocks, on rank 0.
     pub clocks: Option<ClockEstimate>,
     /// Violations as recorded.
-    pub raw: Survey,
+    pub raw: ClockConditionCheck,
     /// Violations after pre-synchronisation.
-    pub presynchronised: Survey,
+    pub presynchronised: ClockConditionCheck,
 }
 
 impl Session<'_> {
@@ -47,21 +47,21 @@ impl Session<'_> {
 
         self.progress.step("check");
         let transport = &mut *self.transport;
-        let raw = loaded.program.as_recorded(|program| survey(transport, program, &program.times()))?;
+        let raw = loaded.program.as_recorded(|program| check_clock_condition(transport, program, &program.times()))?;
         if !examination.keep_recorded {
             loaded.program.forget_recorded_times();
         }
         return_gaps();
         let times = loaded.program.times();
-        let presynchronised = survey(self.transport, &loaded.program, &times)?;
+        let presynchronised = check_clock_condition(self.transport, &loaded.program, &times)?;
         Ok(Examined { loaded, load_options, clocks, raw, presynchronised })
     }
 
-    /// The regions in which the worst violations of `surveys` happen.
+    /// The regions in which the worst violations of `checks` happen.
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn regions(&mut self, loaded: &LocalTrace, surveys: &[&Survey]) -> Result<Regions> {
-        regions_of_worst(self.transport, &self.opened, loaded, surveys)
+    pub fn regions(&mut self, loaded: &LocalTrace, checks: &[&ClockConditionCheck]) -> Result<Regions> {
+        regions_of_worst(self.transport, &self.opened, loaded, checks)
     }
 }

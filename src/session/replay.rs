@@ -2,8 +2,8 @@
 
 use crate::session::{Examination, Examined, Session, origin};
 use clc_engine::replay::amortise::{self, Corrected};
+use clc_engine::replay::clock_condition::{ClockConditionCheck, check_clock_condition};
 use clc_engine::replay::passes::{self, Passes};
-use clc_engine::replay::survey::{Survey, survey};
 use clc_trace::{Correction, Result, Ticks};
 use controlled_logical_clock::Parameters;
 
@@ -24,13 +24,13 @@ pub struct BeforeAndAfter {
     /// Before it.
     pub examined: Examined,
     /// The constants of the clock, the passes, the violations left, and the time of the first event as written.
-    pub corrected: Option<(Parameters, Passes, Survey, Ticks)>,
+    pub corrected: Option<(Parameters, Passes, ClockConditionCheck, Ticks)>,
     /// The corrections of the hosted timelines.
     pub corrections: Option<Vec<Correction>>,
 }
 
 impl Session<'_> {
-    /// Examines the trace; with `parameters`, replays it as well and surveys what the corrected times leave.
+    /// Examines the trace; with `parameters`, replays it as well and checks what the corrected times leave.
     ///
     /// # Errors
     /// As [`Session::replay`].
@@ -46,7 +46,7 @@ impl Session<'_> {
         };
         let Replayed { examined, parameters, passes, result } = self.replay(examination, parameters)?;
         let program = &examined.loaded.program;
-        let left = survey(self.transport, program, &result.times(program))?;
+        let left = check_clock_condition(self.transport, program, &result.times(program))?;
         let corrected = Some((parameters, passes, left, origin(&examined.loaded)));
         Ok(BeforeAndAfter { examined, corrected, corrections: Some(result.corrections) })
     }

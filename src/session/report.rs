@@ -1,14 +1,14 @@
 //! The end of a session that makes a report: what all ranks found, in one.
 
 use crate::details::regions::Regions;
-use crate::details::{CorrectionEffect, SurveyedStage, details};
+use crate::details::{CheckedStage, CorrectionEffect, details};
 use crate::pipeline::displacement::DisplacementCounts;
 use crate::pipeline::load::LocalTrace;
 use crate::report::{Analysis, Details, LockStages, Report, SCHEMA, Stage, Violations};
 use crate::session::{Examined, Replayed, Session, Verified, Written, summary};
 use clc_engine::comm::merge_to_first;
+use clc_engine::replay::clock_condition::ClockConditionCheck;
 use clc_engine::replay::passes::Passes;
-use clc_engine::replay::survey::Survey;
 use clc_trace::{Result, Ticks};
 use controlled_logical_clock::{CorrectionForm, Parameters};
 
@@ -19,7 +19,7 @@ pub struct Findings<'a> {
     /// The regions in which the worst violations happen.
     pub regions: Regions,
     /// If it was corrected: the constants of the clock, the passes, the violations left, and the time of the first event as written.
-    pub corrected: Option<(Parameters, Passes, Survey, Ticks)>,
+    pub corrected: Option<(Parameters, Passes, ClockConditionCheck, Ticks)>,
     /// Displacement of the hosted locations' events, if all were mapped.
     pub displacement: Option<DisplacementCounts>,
     /// Where the corrected trace is, on rank 0.
@@ -107,10 +107,10 @@ impl Session<'_> {
         let times = program.times();
         let new_times = corrected.map(|(replayed, ..)| replayed.result.times(program));
         let mut stages = vec![
-            SurveyedStage { stage: Stage::Raw, survey: &examined.raw, times: &raw, origin: loaded.raw_origin },
-            SurveyedStage {
+            CheckedStage { stage: Stage::Raw, check: &examined.raw, times: &raw, origin: loaded.raw_origin },
+            CheckedStage {
                 stage: Stage::Presynchronised,
-                survey: &examined.presynchronised,
+                check: &examined.presynchronised,
                 times: &times,
                 origin: origin(loaded),
             },
@@ -118,7 +118,7 @@ impl Session<'_> {
         let mut done = None;
         if let (Some((replayed, written, verified)), Some(times)) = (corrected, &new_times) {
             let origin = written.span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
-            stages.push(SurveyedStage { stage: Stage::Corrected, survey: &verified.corrected, times, origin });
+            stages.push(CheckedStage { stage: Stage::Corrected, check: &verified.corrected, times, origin });
             done = Some(CorrectionEffect {
                 corrections: &replayed.result.corrections,
                 displacement: &written.by_location,
@@ -143,35 +143,35 @@ impl Session<'_> {
             Some(displacement) => merge_to_first(self.transport, displacement, |sum, part| sum.merge(&part))?,
             None => None,
         };
-        let whole = summary::gather(&mut self, &loaded, load_options.presync, clocks.as_ref())?;
-        let Some(mut whole) = whole else { return Ok(None) };
-        findings.remarks.into_iter().for_each(|remark| whole.warnings.add(remark));
+        let merged = summary::gather(&mut self, &loaded, load_options.presync, clocks.as_ref())?;
+        let Some(mut merged) = merged else { return Ok(None) };
+        findings.remarks.into_iter().for_each(|remark| merged.warnings.add(remark));
         let resolution = self.resolution();
-        let stage = |survey: &Survey, origin| {
-            Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &findings.regions))
+        let stage = |check: &ClockConditionCheck, origin| {
+            Some(summary::stage(check, resolution, origin, load_options.alltoallv, &findings.regions))
         };
         let violations = Violations {
             raw: stage(&raw, loaded.raw_origin),
             presynchronised: stage(&presynchronised, origin(&loaded)),
             corrected: findings.corrected.as_ref().and_then(|(_, _, corrected, origin)| stage(corrected, *origin)),
         };
-        let (coverage, verdict) = summary::verdict(&whole, &violations);
+        let (coverage, verdict) = summary::verdict(&merged, &violations);
         let constants = findings.corrected.as_ref().map(|(parameters, ..)| parameters);
         Ok(Some(Report {
             schema: SCHEMA,
             verdict,
             coverage,
             program: summary::program(self.transport, findings.command_line),
-            parameters: summary::parameters(&load_options, loaded.latency_basis, whole.clocks, resolution, constants),
-            trace: whole.trace,
+            parameters: summary::parameters(&load_options, loaded.latency_basis, merged.clocks, resolution, constants),
+            trace: merged.trace,
             clocks,
-            matching: whole.matching,
+            matching: merged.matching,
             violations,
             replay: findings.corrected.as_ref().map(|(_, passes, ..)| summary::replay(passes, resolution)),
             displacement: total.map(|total| total.report(resolution)),
             phases,
             memory,
-            warnings: whole.warnings.into_list(),
+            warnings: merged.warnings.into_list(),
             output: findings.output,
             details: findings.details,
             locks: findings.locks,

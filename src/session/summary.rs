@@ -19,8 +19,8 @@ use clc_engine::matching::collectives::CollectiveCounts;
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::matched::{InDoubt, MessageCounts, Unmatched};
 use clc_engine::matching::steps::ThreadCount;
+use clc_engine::replay::clock_condition::ClockConditionCheck;
 use clc_engine::replay::passes::Passes;
-use clc_engine::replay::survey::Survey;
 use clc_trace::{CollectiveOp, CommMembers, Definitions, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::latency::LatencyBasis;
@@ -36,8 +36,8 @@ pub fn program(transport: &dyn Transport, command_line: &[String]) -> ProgramInf
     }
 }
 
-/// The trace as a whole.
-pub struct Whole {
+/// What all ranks found, merged.
+pub struct MergedSummary {
     /// For the report.
     pub trace: TraceSummary,
     /// For the report.
@@ -59,7 +59,7 @@ pub fn gather(
     loaded: &LocalTrace,
     presync: Method,
     estimate: Option<&ClockEstimate>,
-) -> Result<Option<Whole>> {
+) -> Result<Option<MergedSummary>> {
     let (transport, opened, path) = (&mut *session.transport, &session.opened, &session.path);
     let without_records = calls_without_records(transport, opened, loaded)?;
     let mut part = RankSummary {
@@ -103,7 +103,7 @@ pub fn gather(
     warn_of_doubts(&mut sum, opened);
     let definitions = &opened.definitions;
     let resolution = definitions.clock.resolution;
-    Ok(Some(Whole {
+    Ok(Some(MergedSummary {
         trace: TraceSummary {
             path: path.display().to_string(),
             name: opened.archive.name(),
@@ -130,9 +130,10 @@ pub fn gather(
 }
 
 /// How much of the trace was compared, and the verdict.
-pub fn verdict(whole: &Whole, violations: &Violations) -> (Coverage, Verdict) {
-    let coverage = Coverage::new(violations.checked(), &whole.matching, whole.loose_ends, &whole.trace.events_by_kind);
-    (coverage, Verdict::new(violations, &coverage, whole.trace.processes))
+pub fn verdict(merged: &MergedSummary, violations: &Violations) -> (Coverage, Verdict) {
+    let coverage =
+        Coverage::new(violations.checked(), &merged.matching, merged.loose_ends, &merged.trace.events_by_kind);
+    (coverage, Verdict::new(violations, &coverage, merged.trace.processes))
 }
 
 fn mpi_communicators(definitions: &Definitions) -> u64 {
@@ -229,16 +230,22 @@ fn matching(
 }
 
 /// One stage of the violations. `origin` is the time of the first event of the trace at this stage.
-pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, regions: &Regions) -> StageViolations {
+pub fn stage(
+    check: &ClockConditionCheck,
+    resolution: u64,
+    origin: Ticks,
+    alltoallv: bool,
+    regions: &Regions,
+) -> StageViolations {
     let kind_of = |op: CollectiveOp| collective_kind(op, alltoallv);
     let mut kinds: BTreeMap<CollectiveKind, CollectiveCheck> = BTreeMap::new();
-    for (&op, tally) in &survey.collectives {
+    for (&op, tally) in &check.collectives {
         let Some(kind) = kind_of(CollectiveOp(op)) else { continue };
         let check = kinds.entry(kind).or_insert(CollectiveCheck { kind, instances_checked: 0, violated: 0 });
         check.instances_checked += tally.checked;
         check.violated += tally.violated;
     }
-    let place = |place: &clc_engine::replay::survey::EventPlace| EventPlace {
+    let place = |place: &clc_engine::replay::clock_condition::EventPlace| EventPlace {
         process: place.process,
         location: place.location,
         event: place.number,
@@ -247,9 +254,9 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, r
         region: regions.get(&(place.location, place.number)).cloned(),
     };
     StageViolations {
-        point_to_point: PointToPointCheck { checked: survey.messages.checked, violated: survey.messages.violated },
+        point_to_point: PointToPointCheck { checked: check.messages.checked, violated: check.messages.violated },
         collectives: kinds.into_values().collect(),
-        worst: survey.worst.as_ref().and_then(|worst| {
+        worst: check.worst.as_ref().and_then(|worst| {
             Some(WorstViolation {
                 kind: match worst.op {
                     None => WorstKind::Message,

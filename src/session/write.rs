@@ -5,7 +5,7 @@ use crate::pipeline::displacement::{DisplacementCounts, LocationSum};
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
 use crate::session::{Prepared, Replayed, Session};
 use clc_engine::comm::{ReduceOp, agree};
-use clc_engine::replay::survey::{Survey, survey};
+use clc_engine::replay::clock_condition::{ClockConditionCheck, check_clock_condition};
 use clc_trace::{Error, Result};
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub struct Written {
 /// What is left of the violations in what was written.
 pub struct Verified {
     /// Violations.
-    pub corrected: Survey,
+    pub corrected: ClockConditionCheck,
     /// The regions in which the worst ones happen, of all stages.
     pub regions: Regions,
 }
@@ -66,9 +66,9 @@ impl Session<'_> {
         }
         let examined = &replayed.examined;
         let program = &examined.loaded.program;
-        let corrected = survey(self.transport, program, &replayed.result.times(program))?;
-        let surveys = [&examined.raw, &examined.presynchronised, &corrected];
-        let regions = self.regions(&examined.loaded, &surveys)?;
+        let corrected = check_clock_condition(self.transport, program, &replayed.result.times(program))?;
+        let checks = [&examined.raw, &examined.presynchronised, &corrected];
+        let regions = self.regions(&examined.loaded, &checks)?;
         self.lap("verify", program.events());
         Ok(Verified { corrected, regions })
     }

@@ -1,7 +1,7 @@
 //! Every operation of a transport against what it has to give, for any number of ranks. Called by all of them.
 
 use clc_engine::comm::{
-    AnalysisRank, Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value,
+    AnalysisRank, Channel, Farewell, MaxExcluding, ReduceOp, Transport, agree, all_gather_values, broadcast_value,
     gather_owned, gather_values, merge_to_first, merge_values, sparse_exchange,
 };
 use clc_trace::{CommRank, Error, EventNumber};
@@ -261,9 +261,9 @@ fn groups(t: &mut dyn Transport) {
             let others = |except: usize| {
                 values.iter().enumerate().filter(|(i, _)| *i != except).map(|(_, &v)| v).max().unwrap_or(i64::MIN)
             };
-            let top = Top2 { max, holder: holder as i64, second: others(holder) };
+            let top = MaxExcluding { max, holder: holder as i64, second: others(holder) };
             let root = round % members.len();
-            let one = Top2::one(mine, *place as i64);
+            let one = MaxExcluding::one(mine, *place as i64);
 
             assert_eq!(t.group_bcast(*group, CommRank(root as u32), mine).unwrap(), values[root]);
             assert_eq!(t.group_reduce(*group, CommRank(root as u32), one).unwrap(), (root == *place).then_some(top));

@@ -3,7 +3,7 @@
 
 use clc_clock::Method;
 use clc_engine::comm::local::LocalTransport;
-use clc_engine::comm::{AnalysisRank, Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use clc_engine::comm::{AnalysisRank, Channel, Farewell, GroupId, MaxExcluding, ReduceOp, Transport};
 use clc_engine::replay::dataflow::rehearse;
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
@@ -86,10 +86,10 @@ impl Transport for Late {
     fn group_bcast(&mut self, group: GroupId, root: CommRank, value: i64) -> Result<i64> {
         self.inner.group_bcast(group, root, value)
     }
-    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: Top2) -> Result<Option<Top2>> {
+    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: MaxExcluding) -> Result<Option<MaxExcluding>> {
         self.inner.group_reduce(group, root, value)
     }
-    fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
+    fn group_all_reduce(&mut self, group: GroupId, value: MaxExcluding) -> Result<MaxExcluding> {
         self.inner.group_all_reduce(group, value)
     }
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>> {

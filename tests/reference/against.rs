@@ -9,8 +9,8 @@ use clc_clock::Method;
 use clc_engine::comm::local::LocalTransport;
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::fences::Fences;
+use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::Program;
-use clc_engine::replay::survey::survey;
 use clc_engine::replay::{amortise, dataflow, passes};
 use clc_otf2::{ArchiveWriter, CreateOptions};
 use clc_replay::pipeline::load::{LoadOptions, load};
@@ -97,7 +97,7 @@ fn run(
         separation: parameters.minimum_separation,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
-    let before = survey(transport, &loaded.program, &loaded.program.times())?;
+    let before = check_clock_condition(transport, &loaded.program, &loaded.program.times())?;
     // Threads change nothing, however many there are.
     let workers = Workers::new(NonZero::new(3).unwrap());
     let mut passes = passes::run(transport, workers, &loaded.program, parameters, &Silent)?;
@@ -105,7 +105,7 @@ fn run(
     let decay = passes.passes.last().map_or(0, |pass| pass.decay.bits());
     let earliest = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
     let result = amortise::run(transport, workers, &loaded.program, &mut passes, parameters, earliest)?;
-    let after = survey(transport, &loaded.program, &result.times(&loaded.program))?;
+    let after = check_clock_condition(transport, &loaded.program, &result.times(&loaded.program))?;
     let hosted = opened.placement.hosted_by(transport.rank());
     let mut times: PerLocation =
         hosted.clone().map(|process| vec![Vec::new(); trace.processes[process].locations.len()]).collect();

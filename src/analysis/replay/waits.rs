@@ -1,7 +1,7 @@
 //! Waiting times of all operations under the times of one stage.
 //!
 //! Senders tell receivers when they entered the send, members of a communicator when they entered the operation: the exchanges are those
-//! of the bounds ([`clc_engine::replay::bounds`]), with other times. Receivers tell senders when they posted, as for the caps.
+//! of the bounds ([`clc_engine::replay::bounds`]), with other times. Receivers tell senders when they posted, as for the upper bounds.
 //! The minimum latency of the program has to be zero.
 //!
 //! An operation waits once: for whoever comes last. If it completes several messages, only the wait that ends last counts, so that no time
@@ -15,9 +15,9 @@ use clc_engine::matching::channels::Trust;
 use clc_engine::matching::hash::HashMap;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::bounds::message_bounds;
-use clc_engine::replay::caps::of_receives;
 use clc_engine::replay::contributions::{Contributions, Direction};
 use clc_engine::replay::program::Program;
+use clc_engine::replay::upper_bounds::of_receives;
 use clc_execution::path::PathWait;
 use clc_execution::waiting::{WaitKind, send_waits_until, waits_until};
 use clc_trace::Result;

@@ -1,18 +1,18 @@
 //! How analysis ranks talk: the [`Transport`] seam with two implementations, MPI and threads of one process.
 //!
-//! Uses the trace's vocabulary (errors) and the threads of a rank only. Knows nothing of what travels, but for [`Top2`], on which MPI has to reduce.
+//! Uses the trace's vocabulary (errors) and the threads of a rank only. Knows nothing of what travels, but for [`MaxExcluding`], on which MPI has to reduce.
 
 mod analysis_rank;
 mod backoff;
 mod exchange;
 mod launch;
 pub mod local;
+mod max_excluding;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-mod top2;
 // Ranks that wait for each other are processes of MPI.
 #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
-mod watch;
+mod watchdog;
 
 pub use analysis_rank::AnalysisRank;
 pub use exchange::{
@@ -20,8 +20,8 @@ pub use exchange::{
     merge_values, sparse_exchange,
 };
 pub use launch::{start, started_by_launcher};
-pub use top2::Top2;
-pub use watch::check_setting;
+pub use max_excluding::MaxExcluding;
+pub use watchdog::check_setting;
 
 use clc_trace::progress::{Progress, Silent};
 use clc_trace::workers::Workers;
@@ -136,10 +136,10 @@ pub trait Transport {
     fn group_bcast(&mut self, group: GroupId, root: CommRank, value: i64) -> Result<i64>;
 
     /// The two largest of all values, at the group's member `root` only (`Reduce`).
-    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: Top2) -> Result<Option<Top2>>;
+    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: MaxExcluding) -> Result<Option<MaxExcluding>>;
 
     /// The two largest of all values (`Allreduce`).
-    fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2>;
+    fn group_all_reduce(&mut self, group: GroupId, value: MaxExcluding) -> Result<MaxExcluding>;
 
     /// The largest of the values of all lower ranks of the group; `None` at its rank 0 (`Exscan`).
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>>;

@@ -151,7 +151,7 @@ impl CollectiveComm {
         begin != end && self.group_of(begin) == self.group_before(end)
     }
 
-    /// Who contributes for [`crate::comm::Top2`], which leaves out what comes from the one that it bounds: the member itself, or its group.
+    /// Who contributes for [`crate::comm::MaxExcluding`], which leaves out what comes from the one that it bounds: the member itself, or its group.
     pub fn holder(&self, rank: CommRank) -> i64 {
         if self.first_group > 0 { self.group_of(rank) as i64 } else { i64::from(rank.0) }
     }

@@ -4,12 +4,12 @@ use crate::comm::{ReduceOp, Transport};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::{MirroredLinks, ReplayTimeline};
 use crate::replay::canonical::{self, Groups};
-use crate::replay::caps::Caps;
 use crate::replay::common::{CommonCorrection, common_times};
 use crate::replay::finish::finish;
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::passes::{Mirrored, Passes};
 use crate::replay::program::{NO_UPPER_BOUND, Program};
+use crate::replay::upper_bounds::UpperBounds;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
 use clc_trace::{CommonTime, Correction, EventNumber, Fraction, OneSided, Position, Result, Ticks};
@@ -37,7 +37,7 @@ impl Corrected {
     }
 }
 
-/// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves; the same for
+/// Backward amortisation of the last pass: the upper bounds of the logical sends by the exchange that suits the replay, then the curves; the same for
 /// the mirrored replay if there is one, and the average of both without their common motion. Takes
 /// the logical times out of `passes`. Timelines are shared out among `workers`. No event of the trace is before `earliest` (pre-synchronised), and
 /// none will be before 0. Collective over the analysis ranks.
@@ -141,15 +141,16 @@ fn one_sided(
     forward: Forward,
     constants: Constants,
 ) -> Result<Vec<OneSided>> {
-    let caps = match groups {
-        Some(groups) => Caps::Given(canonical::backward(transport, program, groups, &forward)?),
-        None => Caps::exchange(transport, program, &forward.times(program))?,
+    let upper_bounds = match groups {
+        Some(groups) => UpperBounds::Given(canonical::backward(transport, program, groups, &forward)?),
+        None => UpperBounds::exchange(transport, program, &forward.times(program))?,
     };
     // As many as work at the same time.
     let scratches = Mutex::new(Vec::new());
     workers.run(program.timelines.len(), &Silent, |timeline, _| {
         let mut scratch: AmortiseScratch = lock(&scratches).pop().unwrap_or_default();
-        let correction = correction(program, &forward, &caps, LocalTimeline::at(timeline), constants, &mut scratch);
+        let correction =
+            correction(program, &forward, &upper_bounds, LocalTimeline::at(timeline), constants, &mut scratch);
         lock(&scratches).push(scratch);
         Ok(correction)
     })
@@ -208,7 +209,7 @@ struct AdvanceStart {
 fn correction(
     program: &Program,
     forward: &Forward,
-    caps: &Caps,
+    upper_bounds: &UpperBounds,
     number: LocalTimeline,
     Constants { forward: parameters, slope }: Constants,
     scratch: &mut AmortiseScratch,
@@ -217,7 +218,7 @@ fn correction(
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
-    let mut caps = caps.reader(forward.times(program), number);
+    let mut upper_bounds = upper_bounds.reader(forward.times(program), number);
     let AmortiseScratch { knots, anchors, segments } = scratch;
     knots.clear();
     anchors.clear();
@@ -231,7 +232,7 @@ fn correction(
         if step.anchored {
             anchors.push(AdvanceStart { event: index, advance: clock.advance(), jumps: Ticks(jumps) });
         }
-        let cap = caps.next(event);
+        let cap = upper_bounds.next(event);
         if cap != NO_UPPER_BOUND {
             // U = S + min over the receives (LC - μ) - LC of the send; never under S after a correct forward replay.
             let room = (cap - step.time.0).max(0);

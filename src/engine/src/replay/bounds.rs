@@ -2,7 +2,7 @@
 //!
 //! Once every event has a time, what a logical receive must not precede follows without any order of execution: all messages of a pair
 //! in one vector, all instances of a communicator in one vector reduction. This serves every check of the clock condition. The
-//! other direction is [`crate::replay::caps`].
+//! other direction is [`crate::replay::upper_bounds`].
 
 use crate::comm::{AnalysisRank, Transport};
 use crate::matching::collectives::{HostedComm, HostedMember, InstanceIndex};

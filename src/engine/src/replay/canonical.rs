@@ -13,7 +13,7 @@
 //! collective's end directly follows its begin, and a rehearsal with the synchronising rules reaches the end
 //! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
-use crate::comm::{AnalysisRank, GroupId, ReduceOp, Top2, Transport};
+use crate::comm::{AnalysisRank, GroupId, MaxExcluding, ReduceOp, Transport};
 use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex};
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
@@ -217,7 +217,7 @@ fn replay(
     Ok(forward)
 }
 
-/// Backward replay of the one hosted process: the caps of its logical sends under the logical times of `forward`
+/// Backward replay of the one hosted process: the upper bounds of its logical sends under the logical times of `forward`
 /// ([`NO_UPPER_BOUND`] for other events).
 ///
 /// # Errors
@@ -228,10 +228,10 @@ pub fn backward(
     groups: &Groups,
     forward: &Forward,
 ) -> Result<Vec<Vec<i64>>> {
-    let mut caps = program.filled(NO_UPPER_BOUND);
-    let Some(timeline) = program.replay_timelines().next() else { return Ok(caps) };
+    let mut upper_bounds = program.filled(NO_UPPER_BOUND);
+    let Some(timeline) = program.replay_timelines().next() else { return Ok(upper_bounds) };
     let logical = |event: usize| timeline.time(event) + forward.advances[0].of(event);
-    let caps_here = &mut caps[0];
+    let bounds_here = &mut upper_bounds[0];
     let mut begun: Vec<u32> = program
         .collectives
         .memberships
@@ -257,10 +257,10 @@ pub fn backward(
             }
             SyncKind::Send => {
                 let destination = program.messages.outgoing[link].destination;
-                while caps_here[event] == NO_UPPER_BOUND {
+                while bounds_here[event] == NO_UPPER_BOUND {
                     let [which, latest]: TimestampWords = transport.receive_time(host_of(destination))?;
                     let channel = &program.messages.outgoing[(which >> 32) as usize];
-                    caps_here[channel.sends.at((which & 0xffff_ffff) as usize) as usize] = latest;
+                    bounds_here[channel.sends.at((which & 0xffff_ffff) as usize) as usize] = latest;
                 }
             }
             SyncKind::End => own_end = logical(event),
@@ -278,13 +278,13 @@ pub fn backward(
                 let largest =
                     exchange(transport, groups, index, comm, member, instance, contribution, Direction::Backward)?;
                 if member.sends[instance] && largest != NO_LOWER_BOUND {
-                    caps_here[event] = -largest - contribution_latency(comm, instance, member, &program.latency);
+                    bounds_here[event] = -largest - contribution_latency(comm, instance, member, &program.latency);
                 }
             }
             SyncKind::Local | SyncKind::Fan | SyncKind::Join => {}
         }
     }
-    Ok(caps)
+    Ok(upper_bounds)
 }
 
 /// The MPI operation of one collective instance: gives this member's contribution, returns the largest contribution of the
@@ -302,7 +302,7 @@ fn exchange(
 ) -> Result<i64> {
     let group = groups.forward[index];
     let rank = i64::from(member.rank.0);
-    let own = if contribution == NO_LOWER_BOUND { Top2::NONE } else { Top2::one(contribution, rank) };
+    let own = if contribution == NO_LOWER_BOUND { MaxExcluding::NONE } else { MaxExcluding::one(contribution, rank) };
     let Instance { class, root, .. } = comm.instances[instance];
     let is_root = root == member.rank;
     Ok(match (class, direction) {

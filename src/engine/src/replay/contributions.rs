@@ -1,6 +1,6 @@
 //! What the members of communicators contribute to their collective instances, and what each is bounded by.
 
-use crate::comm::{Top2, Transport};
+use crate::comm::{MaxExcluding, Transport};
 use crate::matching::collectives::{CollectiveComm, HostedMember, InstanceIndex};
 use crate::replay::advances::EventTimes;
 use crate::replay::homes::{self, OfInstances};
@@ -22,7 +22,7 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Contributions {
     /// Per instance, and of an inter-communicator per instance and group: the two largest, for every class but prefix operations.
-    largest: Vec<Top2>,
+    largest: Vec<MaxExcluding>,
     /// Per prefix instance (in order) and member: its contribution, [`NO_LOWER_BOUND`] if it makes none.
     prefix: Vec<BTreeMap<CommRank, i64>>,
 }
@@ -51,7 +51,7 @@ fn ends_of(member: &HostedMember, instance: InstanceIndex, direction: Direction)
 
 impl OfInstances for Contributions {
     fn clear(&mut self) {
-        self.largest.fill(Top2::NONE);
+        self.largest.fill(MaxExcluding::NONE);
         self.prefix.iter_mut().for_each(BTreeMap::clear);
     }
 
@@ -69,7 +69,7 @@ impl OfInstances for Contributions {
     fn merge<'w>(&mut self, mut words: &'w [u64]) -> &'w [u64] {
         for top in &mut self.largest {
             if let [max, holder, second, tail @ ..] = words {
-                *top = top.merge(Top2 { max: *max as i64, holder: *holder as i64, second: *second as i64 });
+                *top = top.merge(MaxExcluding { max: *max as i64, holder: *holder as i64, second: *second as i64 });
                 words = tail;
             }
         }
@@ -93,7 +93,7 @@ impl Contributions {
     ) -> Self {
         let prefixes = prefix_indexes(comm).filter(|(_, prefix)| prefix.is_some()).count();
         let mut contributions = Contributions {
-            largest: vec![Top2::NONE; comm.instances.len() * comm.groups()],
+            largest: vec![MaxExcluding::NONE; comm.instances.len() * comm.groups()],
             prefix: vec![BTreeMap::new(); prefixes],
         };
         let shared = program.shared_latency[program.comm_index[&comm.comm]];
@@ -111,7 +111,7 @@ impl Contributions {
                     }
                     None => {
                         let largest = &mut contributions.largest[comm.slot(k, comm.group_of(member.rank))];
-                        *largest = largest.merge(Top2::one(value, member.rank.0.into()));
+                        *largest = largest.merge(MaxExcluding::one(value, member.rank.0.into()));
                     }
                 }
             }
@@ -201,7 +201,7 @@ impl Contributions {
     }
 
     /// What members contribute that `member` depends on, and perhaps itself.
-    fn before(&self, comm: &CollectiveComm, instance: InstanceIndex, member: &HostedMember) -> Top2 {
+    fn before(&self, comm: &CollectiveComm, instance: InstanceIndex, member: &HostedMember) -> MaxExcluding {
         self.largest[comm.slot(instance, comm.group_before(member.rank))]
     }
 

@@ -1,8 +1,8 @@
 //! Which send belongs to a receive: asked for some messages only, of the analysis ranks that host the senders.
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
+use crate::replay::clock_condition::{EventPlace, place};
 use crate::replay::program::Program;
-use crate::replay::survey::{EventPlace, place};
 use clc_trace::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

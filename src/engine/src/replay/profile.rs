@@ -1,14 +1,14 @@
 //! Violations in detail: when, how far, between whom, and the worst ones with both their events.
 //!
-//! What [`crate::replay::survey`] counts, looked at more closely. Costs one more exchange of bounds, so it is for reports that are
+//! What [`crate::replay::clock_condition`] counts, looked at more closely. Costs one more exchange of bounds, so it is for reports that are
 //! looked at.
 
 use crate::comm::{AnalysisRank, Transport, broadcast_value, gather_values};
 use crate::matching::collectives::InstanceIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::bounds::bounds;
+use crate::replay::clock_condition::{Candidate, SenderQuery, Worst, place, sender_of};
 use crate::replay::program::{NO_LOWER_BOUND, Program};
-use crate::replay::survey::{Candidate, SenderQuery, Worst, place, sender_of};
 use clc_clock::grid::Grid;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;

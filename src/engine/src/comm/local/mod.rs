@@ -7,7 +7,7 @@ mod departures;
 mod shared_world;
 
 use crate::comm::backoff::Backoff;
-use crate::comm::{AnalysisRank, Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use crate::comm::{AnalysisRank, Channel, Farewell, GroupId, MaxExcluding, ReduceOp, Transport};
 use clc_trace::workers::Workers;
 use clc_trace::{CommRank, Error, Result};
 use collective_rounds::{CollectiveRounds, Operation, Payload, Round};
@@ -79,14 +79,14 @@ fn bytes(values: &[u8]) -> Payload {
     Payload::Bytes(values.into())
 }
 
-fn top_payload(top: Top2) -> Payload {
+fn top_payload(top: MaxExcluding) -> Payload {
     words(&[top.max, top.holder, top.second])
 }
 
-fn top_of(words: &[i64]) -> Top2 {
+fn top_of(words: &[i64]) -> MaxExcluding {
     match *words {
-        [max, holder, second] => Top2 { max, holder, second },
-        _ => Top2::NONE,
+        [max, holder, second] => MaxExcluding { max, holder, second },
+        _ => MaxExcluding::NONE,
     }
 }
 
@@ -109,7 +109,7 @@ fn reduce(op: ReduceOp, round: &Round) -> Vec<i64> {
 }
 
 fn reduce_tops(round: &Round) -> Vec<i64> {
-    let top = round.given().map(|payload| top_of(payload.words())).fold(Top2::NONE, Top2::merge);
+    let top = round.given().map(|payload| top_of(payload.words())).fold(MaxExcluding::NONE, MaxExcluding::merge);
     vec![top.max, top.holder, top.second]
 }
 
@@ -294,7 +294,7 @@ impl Transport for LocalTransport {
         given.ok_or_else(|| Error::new("the root of a broadcast contributed no data"))
     }
 
-    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: Top2) -> Result<Option<Top2>> {
+    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: MaxExcluding) -> Result<Option<MaxExcluding>> {
         let (group, shared) = self.group(group)?;
         let here = group.rank == root.place();
         let take = |round: &mut Round| here.then(|| round.combined(reduce_tops));
@@ -302,7 +302,7 @@ impl Transport for LocalTransport {
         Ok(top.map(|words| top_of(&words)))
     }
 
-    fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
+    fn group_all_reduce(&mut self, group: GroupId, value: MaxExcluding) -> Result<MaxExcluding> {
         let (group, shared) = self.group(group)?;
         let take = |round: &mut Round| round.combined(reduce_tops);
         group.run(shared, Operation::AllReduceTop, top_payload(value), take).map(|words| top_of(&words))

@@ -177,13 +177,13 @@ fn one_sided_operations_do_not_wait() {
     // Rank 0 is far ahead: it gives to broadcasts, reductions and scans that rank 1 has not come to.
     for value in 0..3 {
         assert_eq!(zero.group_bcast(g0, CommRank(0), value).unwrap(), value);
-        assert_eq!(zero.group_reduce(g0, CommRank(1), Top2::one(value, 0)).unwrap(), None);
+        assert_eq!(zero.group_reduce(g0, CommRank(1), MaxExcluding::one(value, 0)).unwrap(), None);
         assert_eq!(zero.group_exscan(g0, value).unwrap(), None);
     }
     for value in 0..3 {
         assert_eq!(one.group_bcast(g1, CommRank(0), -1).unwrap(), value);
-        let top = one.group_reduce(g1, CommRank(1), Top2::one(9, 1)).unwrap().unwrap();
-        assert_eq!(top, Top2 { max: 9, holder: 1, second: value });
+        let top = one.group_reduce(g1, CommRank(1), MaxExcluding::one(9, 1)).unwrap().unwrap();
+        assert_eq!(top, MaxExcluding { max: 9, holder: 1, second: value });
         assert_eq!(one.group_exscan(g1, 0).unwrap(), Some(value));
     }
 }

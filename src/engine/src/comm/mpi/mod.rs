@@ -6,25 +6,25 @@
 //! stand still.
 
 mod call;
-mod complaints;
+mod error_arbiter;
+mod heartbeat;
 mod mail;
+mod max_excluding;
 mod operations;
-mod pulse;
 mod start;
-mod tops;
 
 use crate::comm::backoff::Backoff;
-use crate::comm::{AnalysisRank, Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use crate::comm::{AnalysisRank, Channel, Farewell, GroupId, MaxExcluding, ReduceOp, Transport};
 use call::{ImmediateOperation, MpiCommunicator};
 use clc_trace::progress::Progress;
 use clc_trace::{CommRank, Error, Result};
-use complaints::Complaints;
+use error_arbiter::ErrorArbiter;
+use heartbeat::Heartbeat;
 use mail::{Mail, TIME_TAG};
+use max_excluding::MaxExcludingReduction;
 use operations::SendReceive;
-use pulse::Pulse;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
-use tops::TopReduction;
 
 /// One rank of `MPI_COMM_WORLD`. Stays on the thread that initialised MPI.
 pub struct MpiTransport {
@@ -35,11 +35,11 @@ pub struct MpiTransport {
     /// Votes run beside everything else.
     votes: MpiCommunicator,
     groups: Vec<MpiGroup>,
-    reduction: TopReduction,
+    reduction: MaxExcludingReduction,
     mail: Mail,
     vote: Option<ImmediateOperation<SendReceive<i64>>>,
     farewell: Option<ImmediateOperation<()>>,
-    pulse: Pulse,
+    heartbeat: Heartbeat,
     /// What the signs of life travel on.
     signs: MpiCommunicator,
     exchanges: u64,
@@ -76,7 +76,7 @@ impl MpiTransport {
     fn wait<B>(&mut self, mut request: ImmediateOperation<B>) -> Result<B> {
         while !request.test()? {
             self.mail.progress()?;
-            self.pulse.waiting(self.backoff.rest())?;
+            self.heartbeat.waiting(self.backoff.rest())?;
         }
         self.backoff.success();
         request.finish()
@@ -134,7 +134,7 @@ impl Drop for MpiTransport {
         while !self.mail.is_sent() && self.mail.progress().is_ok() && Instant::now() < deadline {
             let _ = self.backoff.rest();
         }
-        let together = self.pulse.end(deadline);
+        let together = self.heartbeat.end(deadline);
         // In the same order everywhere, as they were made. With an operation still under way, finalising has to do.
         if self.vote.is_none() && self.mail.is_sent() && together {
             for group in self.groups.drain(..) {
@@ -202,7 +202,7 @@ impl Transport for MpiTransport {
 
     fn idle(&mut self) {
         // A failure of MPI shows in what is waited for.
-        let _ = self.pulse.waiting(self.backoff.rest());
+        let _ = self.heartbeat.waiting(self.backoff.rest());
     }
 
     fn barrier(&mut self) -> Result<()> {
@@ -277,18 +277,18 @@ impl Transport for MpiTransport {
         Ok(bytes.first_chunk().map_or(i64::MIN, |bytes| i64::from_ne_bytes(*bytes)))
     }
 
-    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: Top2) -> Result<Option<Top2>> {
+    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: MaxExcluding) -> Result<Option<MaxExcluding>> {
         let MpiGroup::Several(communicator) = self.group(group, root)? else { return Ok(Some(value)) };
         let reduction = self.reduction.start(&communicator, Some(root.place()), value)?;
         let (_, received) = self.wait(reduction)?;
         Ok(received.first().copied().filter(|_| communicator.rank == root.place()))
     }
 
-    fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
+    fn group_all_reduce(&mut self, group: GroupId, value: MaxExcluding) -> Result<MaxExcluding> {
         let MpiGroup::Several(communicator) = self.group(group, CommRank(0))? else { return Ok(value) };
         let reduction = self.reduction.start(&communicator, None, value)?;
         let (_, received) = self.wait(reduction)?;
-        Ok(received.first().copied().unwrap_or(Top2::NONE))
+        Ok(received.first().copied().unwrap_or(MaxExcluding::NONE))
     }
 
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>> {
@@ -299,7 +299,7 @@ impl Transport for MpiTransport {
     }
 
     fn progress(&self) -> Box<dyn Progress> {
-        self.pulse.progress()
+        self.heartbeat.progress()
     }
 
     fn leave(&mut self, patience: Duration) -> Farewell {
@@ -311,19 +311,19 @@ impl Transport for MpiTransport {
                 Err(_) => return Farewell::First,
             },
         };
-        let mut complaints = Complaints::default();
+        let mut arbiter = ErrorArbiter::default();
         loop {
             match farewell.test() {
                 Ok(true) => break Farewell::Together,
                 Ok(false) if start.elapsed() < patience => {
                     // Messages may still be needed by those who are not there yet; a failure shows in the farewell.
                     let _ = self.mail.progress();
-                    complaints.turn(&self.world, start.elapsed());
+                    arbiter.turn(&self.world, start.elapsed());
                     let _ = self.backoff.rest();
                 }
                 Ok(false) => {
                     self.farewell = Some(farewell);
-                    break if complaints.follows(self.world.rank) { Farewell::Follows } else { Farewell::First };
+                    break if arbiter.follows(self.world.rank) { Farewell::Follows } else { Farewell::First };
                 }
                 Err(_) => break Farewell::First,
             }

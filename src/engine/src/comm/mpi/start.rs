@@ -3,9 +3,9 @@
 use crate::comm::backoff::Backoff;
 use crate::comm::launch::{self, Launch};
 use crate::comm::mpi::call::{self, MpiCommunicator};
+use crate::comm::mpi::heartbeat::Heartbeat;
 use crate::comm::mpi::mail::Mail;
-use crate::comm::mpi::pulse::Pulse;
-use crate::comm::mpi::tops::TopReduction;
+use crate::comm::mpi::max_excluding::MaxExcludingReduction;
 use crate::comm::mpi::{MpiTransport, Transport};
 use clc_trace::{Error, Result};
 use std::io::Write;
@@ -36,8 +36,8 @@ impl MpiTransport {
         let world = MpiCommunicator::world()?;
         abort_on_panic(world.rank);
         let (traffic, votes, signs) = (world.duplicate()?, world.duplicate()?, world.duplicate()?);
-        let reduction = TopReduction::new()?;
-        let pulse = Pulse::start(signs, mpi::environment::processor_name().unwrap_or_default())?;
+        let reduction = MaxExcludingReduction::new()?;
+        let heartbeat = Heartbeat::start(signs, mpi::environment::processor_name().unwrap_or_default())?;
         let transport = MpiTransport {
             world,
             traffic,
@@ -48,7 +48,7 @@ impl MpiTransport {
             mail: Mail::default(),
             vote: None,
             farewell: None,
-            pulse,
+            heartbeat,
             exchanges: 0,
             backoff: Backoff::default(),
             _universe: ManuallyDrop::into_inner(universe),

@@ -1,9 +1,9 @@
 //! Collective operations: contributions are combined on each host, meet at the communicator's home, and the result goes back to the hosts.
 
-use super::flight::{Times, Tops, later, words_of};
+use super::flight::{MaximaExcluding, Times, later, words_of};
 use super::outbox::Outbox;
 use super::{DataflowReplay, PARTIAL, PREFIX_PARTIAL, PREFIX_RESULT, RESULT};
-use crate::comm::Top2;
+use crate::comm::MaxExcluding;
 use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex, Slot};
 use crate::replay::program::{NO_LOWER_BOUND, contribution_latency, instance_latency};
 use clc_trace::{CommRank, Result};
@@ -53,7 +53,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
                     let slot = comm.slot(instance, group);
                     let (silent, needed) = silent(comm, instance, slot);
                     if needed > 0 && silent == needed {
-                        self.contributed(index, slot, [Top2::NONE; CLOCKS], needed, out)?;
+                        self.contributed(index, slot, [MaxExcluding::NONE; CLOCKS], needed, out)?;
                     }
                 }
             }
@@ -80,7 +80,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
                 (state.count, _) = silent(comm, instance, slot);
             }
             for (top, value) in state.top.iter_mut().zip(values).filter(|(_, value)| *value != NO_LOWER_BOUND) {
-                *top = top.merge(Top2::one(value, comm.holder(rank)));
+                *top = top.merge(MaxExcluding::one(value, comm.holder(rank)));
             }
             state.count += 1;
             complete = (state.count == needed).then_some((state.top, state.count));
@@ -106,7 +106,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
         &mut self,
         index: HostedComm,
         slot: Slot,
-        top: Tops<CLOCKS>,
+        top: MaximaExcluding<CLOCKS>,
         count: u32,
         out: &mut Outbox<'_>,
     ) -> Result<()> {
@@ -127,7 +127,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
         &mut self,
         index: HostedComm,
         slot: Slot,
-        top: Tops<CLOCKS>,
+        top: MaximaExcluding<CLOCKS>,
         count: u32,
         out: &mut Outbox<'_>,
     ) -> Result<()> {
@@ -167,7 +167,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
     }
 
     /// The result of an instance reaches this host.
-    pub(super) fn result(&mut self, index: HostedComm, slot: Slot, top: Tops<CLOCKS>) {
+    pub(super) fn result(&mut self, index: HostedComm, slot: Slot, top: MaximaExcluding<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let (instance, group) = comm.instance_of(slot);

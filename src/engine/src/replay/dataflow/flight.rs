@@ -1,6 +1,6 @@
 //! Collective operations in flight, and how what they combine travels.
 
-use crate::comm::Top2;
+use crate::comm::MaxExcluding;
 use crate::matching::collectives::Slot;
 use crate::replay::program::NO_LOWER_BOUND;
 use clc_trace::{CommRank, Error, Result};
@@ -32,13 +32,13 @@ impl InstancePlace {
 /// A logical time of each clock.
 pub type Times<const CLOCKS: usize> = [i64; CLOCKS];
 /// The largest contributions to each clock.
-pub type Tops<const CLOCKS: usize> = [Top2; CLOCKS];
+pub type MaximaExcluding<const CLOCKS: usize> = [MaxExcluding; CLOCKS];
 
 /// How far one instance is. There can be many of them, so it is kept small.
 #[derive(Debug, Clone)]
 pub struct InstanceState<const CLOCKS: usize> {
     /// The largest contributions; of a prefix operation, of those of the ranks that are complete.
-    pub top: Tops<CLOCKS>,
+    pub top: MaximaExcluding<CLOCKS>,
     /// Contributions so far.
     pub count: u32,
     /// Members hosted here that have begun.
@@ -49,7 +49,7 @@ pub struct InstanceState<const CLOCKS: usize> {
 }
 
 impl<const CLOCKS: usize> InstanceState<CLOCKS> {
-    const NEW: Self = InstanceState { top: [Top2::NONE; CLOCKS], count: 0, begun: 0, values: None };
+    const NEW: Self = InstanceState { top: [MaxExcluding::NONE; CLOCKS], count: 0, begun: 0, values: None };
 }
 
 impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
@@ -93,7 +93,7 @@ pub fn later(time: i64, latency: i64) -> i64 {
 }
 
 /// For a batch.
-pub fn words_of<const CLOCKS: usize>(tops: Tops<CLOCKS>) -> [[u64; 3]; CLOCKS] {
+pub fn words_of<const CLOCKS: usize>(tops: MaximaExcluding<CLOCKS>) -> [[u64; 3]; CLOCKS] {
     tops.map(|top| [top.max, top.holder, top.second].map(i64::cast_unsigned))
 }
 
@@ -104,11 +104,11 @@ pub fn times_in<const CLOCKS: usize>(words: &[u64]) -> Result<(Times<CLOCKS>, &[
 }
 
 /// What [`words_of`] wrote at the beginning of `words`, and the rest.
-pub fn tops_in<const CLOCKS: usize>(mut words: &[u64]) -> Result<(Tops<CLOCKS>, &[u64])> {
-    let mut tops = [Top2::NONE; CLOCKS];
+pub fn maxima_in<const CLOCKS: usize>(mut words: &[u64]) -> Result<(MaximaExcluding<CLOCKS>, &[u64])> {
+    let mut tops = [MaxExcluding::NONE; CLOCKS];
     for top in &mut tops {
         let ([max, holder, second], rest) = times_in(words)?;
-        *top = Top2 { max, holder, second };
+        *top = MaxExcluding { max, holder, second };
         words = rest;
     }
     Ok((tops, words))

@@ -28,7 +28,7 @@ use crate::replay::program::Program;
 use crate::replay::stall::{self, Stopped};
 use clc_trace::{CommRank, Fraction, Result, Ticks};
 use controlled_logical_clock::forward::ForwardParameters;
-use flight::{OpenInstances, Times, damaged, times_in, tops_in};
+use flight::{OpenInstances, Times, damaged, maxima_in, times_in};
 use lamport::Lamport;
 use outbox::Outbox;
 use schedule::{Turns, WHICH};
@@ -411,12 +411,12 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
                 Ok(next)
             }
             PARTIAL => {
-                let (top, next) = tops_in(rest)?;
+                let (top, next) = maxima_in(rest)?;
                 self.at_home(comm(), Slot(high), top, low, out)?;
                 Ok(next)
             }
             RESULT => {
-                let (top, next) = tops_in(rest)?;
+                let (top, next) = maxima_in(rest)?;
                 self.result(comm(), Slot(low), top);
                 Ok(next)
             }

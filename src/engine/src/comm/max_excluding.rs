@@ -7,7 +7,7 @@
 /// largest value that anybody else gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
-pub struct Top2 {
+pub struct MaxExcluding {
     /// The largest contribution, `i64::MIN` if there is none.
     pub max: i64,
     /// Who gave the largest contribution; of several, the one with the lowest number.
@@ -16,22 +16,26 @@ pub struct Top2 {
     pub second: i64,
 }
 
-impl Top2 {
-    /// No contribution at all: the neutral element of [`Top2::merge`].
-    pub const NONE: Top2 = Top2 { max: i64::MIN, holder: i64::MAX, second: i64::MIN };
+impl MaxExcluding {
+    /// No contribution at all: the neutral element of [`MaxExcluding::merge`].
+    pub const NONE: MaxExcluding = MaxExcluding { max: i64::MIN, holder: i64::MAX, second: i64::MIN };
 
     /// The contribution `value` of contributor `holder`.
-    pub fn one(value: i64, holder: i64) -> Top2 {
-        Top2 { max: value, holder, second: i64::MIN }
+    pub fn one(value: i64, holder: i64) -> MaxExcluding {
+        MaxExcluding { max: value, holder, second: i64::MIN }
     }
 
     /// Both sets of contributions together. Associative and commutative, so that any reduction tree gives the same
     /// result. A contributor may occur on both sides.
     #[must_use]
-    pub fn merge(self, other: Top2) -> Top2 {
+    pub fn merge(self, other: MaxExcluding) -> MaxExcluding {
         let (winner, loser) =
             if (other.max, self.holder) > (self.max, other.holder) { (other, self) } else { (self, other) };
-        Top2 { max: winner.max, holder: winner.holder, second: winner.second.max(loser.excluding(winner.holder)) }
+        MaxExcluding {
+            max: winner.max,
+            holder: winner.holder,
+            second: winner.second.max(loser.excluding(winner.holder)),
+        }
     }
 
     /// The largest contribution of anybody but `contributor`, `i64::MIN` if there is none.
@@ -62,7 +66,7 @@ mod tests {
                 .prop_flat_map(|c| (Just(c.clone()), Just(c.clone()).prop_shuffle(), 0..=c.len())),
         ) {
             let fold = |part: &[(i64, i64)]| {
-                part.iter().fold(Top2::NONE, |sum, &(value, holder)| sum.merge(Top2::one(value, holder)))
+                part.iter().fold(MaxExcluding::NONE, |sum, &(value, holder)| sum.merge(MaxExcluding::one(value, holder)))
             };
             let result = fold(&shuffled[..cut]).merge(fold(&shuffled[cut..]));
             prop_assert_eq!(result, fold(&ordered));
@@ -80,8 +84,8 @@ mod tests {
 
     #[test]
     fn nothing_is_neutral() {
-        let one = Top2::one(i64::MIN, 4);
-        assert_eq!(one.merge(Top2::NONE), one);
-        assert_eq!(Top2::NONE.merge(one), one);
+        let one = MaxExcluding::one(i64::MIN, 4);
+        assert_eq!(one.merge(MaxExcluding::NONE), one);
+        assert_eq!(MaxExcluding::NONE.merge(one), one);
     }
 }

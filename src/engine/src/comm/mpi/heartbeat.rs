@@ -1,11 +1,11 @@
-//! Signs of life between ranks, for the watchdog ([`crate::comm::watch`]).
+//! Signs of life between ranks, for the watchdog ([`crate::comm::watchdog`]).
 //!
 //! A rank gives them where it is in touch with MPI anyway: while it waits, and wherever it reports progress. So no thread beside the main
 //! one calls MPI. They are few and small: per rank two messages to each watcher's one, some seconds apart, and only in waits or parts that
 //! long.
 
 use crate::comm::mpi::call::{ImmediateOperation, MpiCommunicator};
-use crate::comm::watch::{self, Home, Sign, WATCHERS, Watch};
+use crate::comm::watchdog::{self, Home, Sign, WATCHERS, Watchdog};
 use clc_trace::Result;
 use clc_trace::progress::Progress;
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ const TAG: i32 = 0;
 
 /// The signs of life of this rank. Copies share their state.
 #[derive(Clone)]
-pub struct Pulse(Option<Rc<RefCell<Beats>>>);
+pub struct Heartbeat(Option<Rc<RefCell<Beats>>>);
 
 struct Beats {
     on: MpiCommunicator,
@@ -31,13 +31,13 @@ struct Beats {
     /// Signs sent to each watcher, and received here.
     sent: [i64; WATCHERS],
     received: i64,
-    watch: Option<Watch>,
+    watchdog: Option<Watchdog>,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// Of a rank on `on`, a communicator for nothing else. Tells the watchers where this process runs.
-    pub fn start(on: MpiCommunicator, node: String) -> Result<Pulse> {
-        let Some(patience) = watch::patience().filter(|_| on.size > 1) else { return Ok(Pulse(None)) };
+    pub fn start(on: MpiCommunicator, node: String) -> Result<Heartbeat> {
+        let Some(patience) = watchdog::patience().filter(|_| on.size > 1) else { return Ok(Heartbeat(None)) };
         let now = Instant::now();
         let here = Home::here(node);
         let mut beats = Beats {
@@ -50,10 +50,10 @@ impl Pulse {
             sending: Vec::new(),
             sent: [0; WATCHERS],
             received: 0,
-            watch: (on.rank < WATCHERS).then(|| Watch::new(on.rank, on.size, here.clone(), patience, now)),
+            watchdog: (on.rank < WATCHERS).then(|| Watchdog::new(on.rank, on.size, here.clone(), patience, now)),
         };
         beats.send(false, &here.encode())?;
-        Ok(Pulse(Some(Rc::new(RefCell::new(beats)))))
+        Ok(Heartbeat(Some(Rc::new(RefCell::new(beats)))))
     }
 
     /// Called again and again while this rank waits, so far for `waited`.
@@ -122,7 +122,7 @@ impl Beats {
 
     /// Takes in the signs that have arrived.
     fn listen(&mut self) -> Result<()> {
-        let Some(watch) = &mut self.watch else { return Ok(()) };
+        let Some(watch) = &mut self.watchdog else { return Ok(()) };
         let now = Instant::now();
         while let Some(mut incoming) = self.on.receive(TAG)? {
             // It has been matched, and is short.
@@ -142,7 +142,7 @@ impl Beats {
     }
 
     fn look(&mut self, waited: Duration) -> Result<()> {
-        let Some(watch) = &mut self.watch else { return Ok(()) };
+        let Some(watch) = &mut self.watchdog else { return Ok(()) };
         for line in watch.look(waited, Instant::now()) {
             tracing::warn!("{line}");
         }
@@ -177,7 +177,7 @@ impl Beats {
 }
 
 /// Passes on how far this rank is.
-struct Reporter(Pulse);
+struct Reporter(Heartbeat);
 
 impl Reporter {
     fn report(&self, change: impl FnOnce(&mut Beats)) {

@@ -1,7 +1,7 @@
-//! The reduction of [`Top2`] in MPI: an operation and a datatype of our own.
+//! The reduction of [`MaxExcluding`] in MPI: an operation and a datatype of our own.
 #![allow(unsafe_code)]
 
-use crate::comm::Top2;
+use crate::comm::MaxExcluding;
 use crate::comm::mpi::call::{ImmediateOperation, MpiCommunicator, check, rank_number};
 use crate::comm::mpi::operations::SendReceive;
 use clc_trace::Result;
@@ -11,32 +11,32 @@ use std::mem::MaybeUninit;
 
 /// The operation, and the datatype: three integers in one element, so that the library cannot split it. Frees both when dropped, which
 /// has to be before MPI is finalised.
-pub struct TopReduction {
+pub struct MaxExcludingReduction {
     op: ffi::MPI_Op,
     datatype: ffi::MPI_Datatype,
 }
 
-/// What MPI calls to combine two arrays of [`Top2`].
+/// What MPI calls to combine two arrays of [`MaxExcluding`].
 unsafe extern "C" fn merge_tops(
     input: *mut c_void,
     in_out: *mut c_void,
     length: *mut c_int,
     _datatype: *mut ffi::MPI_Datatype,
 ) {
-    // SAFETY: MPI gives two arrays of `length` elements of the datatype, which has the layout of `Top2` (three i64, `repr(C)`); they
+    // SAFETY: MPI gives two arrays of `length` elements of the datatype, which has the layout of `MaxExcluding` (three i64, `repr(C)`); they
     // need not be aligned.
     unsafe {
         for i in 0..(*length).max(0) as usize {
-            let one = input.cast::<Top2>().add(i).read_unaligned();
-            let two = in_out.cast::<Top2>().add(i);
+            let one = input.cast::<MaxExcluding>().add(i).read_unaligned();
+            let two = in_out.cast::<MaxExcluding>().add(i);
             two.write_unaligned(one.merge(two.read_unaligned()));
         }
     }
 }
 
-impl TopReduction {
+impl MaxExcludingReduction {
     /// Registers operation and datatype.
-    pub fn new() -> Result<TopReduction> {
+    pub fn new() -> Result<MaxExcludingReduction> {
         let mut op = MaybeUninit::uninit();
         let mut datatype = MaybeUninit::uninit();
         // SAFETY: handles are written before they are read; the function stays valid for the whole program.
@@ -44,7 +44,7 @@ impl TopReduction {
             check("MPI_Type_contiguous", ffi::MPI_Type_contiguous(3, ffi::RSMPI_INT64_T, datatype.as_mut_ptr()))?;
             check("MPI_Type_commit", ffi::MPI_Type_commit(datatype.as_mut_ptr()))?;
             check("MPI_Op_create", ffi::MPI_Op_create(Some(merge_tops), 1, op.as_mut_ptr()))?;
-            Ok(TopReduction { op: op.assume_init(), datatype: datatype.assume_init() })
+            Ok(MaxExcludingReduction { op: op.assume_init(), datatype: datatype.assume_init() })
         }
     }
 
@@ -53,11 +53,11 @@ impl TopReduction {
         &self,
         on: &MpiCommunicator,
         root: Option<usize>,
-        value: Top2,
-    ) -> Result<ImmediateOperation<SendReceive<Top2>>> {
-        let buffers = (Box::from([value]), Box::from([Top2::NONE]));
+        value: MaxExcluding,
+    ) -> Result<ImmediateOperation<SendReceive<MaxExcluding>>> {
+        let buffers = (Box::from([value]), Box::from([MaxExcluding::NONE]));
         let what = if root.is_some() { "MPI_Ireduce" } else { "MPI_Iallreduce" };
-        ImmediateOperation::start(what, buffers, |(send, receive): &mut SendReceive<Top2>, request| {
+        ImmediateOperation::start(what, buffers, |(send, receive): &mut SendReceive<MaxExcluding>, request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             // SAFETY: see `call`; both slices have one element.
             unsafe {
@@ -70,7 +70,7 @@ impl TopReduction {
     }
 }
 
-impl Drop for TopReduction {
+impl Drop for MaxExcludingReduction {
     fn drop(&mut self) {
         // SAFETY: handles made by `new`; MPI frees them once no reduction uses them any more.
         unsafe {

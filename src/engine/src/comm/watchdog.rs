@@ -147,7 +147,7 @@ struct WatchedRank {
 
 /// What a watcher knows.
 #[derive(Debug)]
-pub struct Watch {
+pub struct Watchdog {
     own: usize,
     here: Home,
     patience: Duration,
@@ -156,11 +156,11 @@ pub struct Watch {
     next: Duration,
 }
 
-impl Watch {
+impl Watchdog {
     /// Of rank `own` in a world of `size`.
-    pub fn new(own: usize, size: usize, here: Home, patience: Duration, now: Instant) -> Watch {
+    pub fn new(own: usize, size: usize, here: Home, patience: Duration, now: Instant) -> Watchdog {
         let heard = WatchedRank { last: now, sign: Sign::default(), home: None, reported: false };
-        Watch { own, here, patience, ranks: vec![heard; size], next: patience }
+        Watchdog { own, here, patience, ranks: vec![heard; size], next: patience }
     }
 
     /// A sign of life of `rank`. Returns what is to be told.
@@ -228,9 +228,9 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn watch(own: usize, start: Instant) -> Watch {
+    fn watch(own: usize, start: Instant) -> Watchdog {
         let here = Home { process: 1, node: "here".into() };
-        let mut watch = Watch::new(own, 4, here, Duration::from_secs(10), start);
+        let mut watch = Watchdog::new(own, 4, here, Duration::from_secs(10), start);
         for rank in 0..4 {
             let home = Home { process: 100 + rank as u32, node: "there".into() };
             assert_eq!(watch.hear(rank, Sign::default(), Some(home), start), None);
@@ -297,7 +297,7 @@ mod tests {
     fn many_are_counted() {
         let start = Instant::now();
         let here = Home { process: 1, node: "here".into() };
-        let mut watch = Watch::new(0, 100, here, Duration::from_secs(10), start);
+        let mut watch = Watchdog::new(0, 100, here, Duration::from_secs(10), start);
         let lines = watch.look(Duration::from_secs(12), after(start, 12));
         assert_eq!(lines.len(), 1);
         assert!(lines[0].ends_with("rank 8, silent for 12 s; and 91 more"), "{}", lines[0]);

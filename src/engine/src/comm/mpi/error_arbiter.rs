@@ -14,7 +14,7 @@ const DELAY: Duration = Duration::from_millis(300);
 
 /// Complaints sent and heard by one rank.
 #[derive(Default)]
-pub struct Complaints {
+pub struct ErrorArbiter {
     sent: bool,
     /// They keep their buffers if the run ends before they are delivered.
     sending: Vec<ImmediateOperation<Box<[u64]>>>,
@@ -24,7 +24,7 @@ pub struct Complaints {
     late: bool,
 }
 
-impl Complaints {
+impl ErrorArbiter {
     /// Called again and again while this rank waits for the others to end, so far for `waited`. Failures do not matter any more.
     pub fn turn(&mut self, on: &MpiCommunicator, waited: Duration) {
         while let Ok(Some(mut incoming)) = on.receive(TAG) {

@@ -1,4 +1,4 @@
-//! Caps of the logical sends, when the forward replay is done: how late each may be without overtaking a receive.
+//! Upper bounds of the logical sends, when the forward replay is done: how late each may be without overtaking a receive.
 //!
 //! They need no order of execution, and for messages within an analysis rank no memory: they are looked up when they are needed.
 
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// What limits the logical sends of the hosted timelines.
 #[derive(Debug)]
-pub enum Caps {
+pub enum UpperBounds {
     /// Of every visited event of the hosted timelines; [`NO_UPPER_BOUND`] for those that are no logical sends.
     Given(Vec<Vec<i64>>),
     /// To be looked up.
@@ -29,12 +29,12 @@ pub enum Caps {
     },
 }
 
-impl Caps {
+impl UpperBounds {
     /// Exchanges what other ranks have to know of the logical times of the visited events. Collective over the analysis ranks.
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn exchange(transport: &mut dyn Transport, program: &Program, times: &LogicalTimes<'_>) -> Result<Caps> {
+    pub fn exchange(transport: &mut dyn Transport, program: &Program, times: &LogicalTimes<'_>) -> Result<UpperBounds> {
         let remote = of_receives(transport, program, |channel, event| {
             let latency = program.message_latency(channel.source, program.number(channel.destination));
             times.at(channel.destination, event) - latency
@@ -49,15 +49,15 @@ impl Caps {
             contributions.results(comm, Direction::Backward, &mut |member, instance, _, largest| {
                 let place = comm.members.binary_search_by_key(&member.rank, |member| member.rank).unwrap_or(0);
                 let Some(&membership) = membership_of.get(&(index, MemberPlace(place as u32))) else { return };
-                let caps = &mut collectives[membership];
-                if caps.is_empty() {
-                    caps.resize(comm.instances.len(), NO_UPPER_BOUND);
+                let upper_bounds = &mut collectives[membership];
+                if upper_bounds.is_empty() {
+                    upper_bounds.resize(comm.instances.len(), NO_UPPER_BOUND);
                 }
                 // Backward, times are negated.
-                caps[instance] = -largest - contribution_latency(comm, instance, member, &program.latency);
+                upper_bounds[instance] = -largest - contribution_latency(comm, instance, member, &program.latency);
             });
         }
-        Ok(Caps::Wanted { remote, collectives })
+        Ok(UpperBounds::Wanted { remote, collectives })
     }
 
     /// For going through the visited events of a hosted timeline once, in order.
@@ -68,7 +68,7 @@ impl Caps {
         let first_channel = channels.partition_point(|channel| channel.source < timeline);
         let end = channels.partition_point(|channel| channel.source <= timeline);
         CapReader {
-            caps: self,
+            upper_bounds: self,
             program,
             times,
             timeline,
@@ -109,10 +109,10 @@ pub fn of_receives(
     Ok(remote)
 }
 
-/// Gives the caps of one event of a timeline after the other.
+/// Gives the upper bounds of one event of a timeline after the other.
 #[derive(Debug)]
 pub struct CapReader<'a> {
-    caps: &'a Caps,
+    upper_bounds: &'a UpperBounds,
     program: &'a Program,
     times: LogicalTimes<'a>,
     timeline: LocalTimeline,
@@ -134,9 +134,9 @@ impl CapReader<'_> {
     /// The cap of visited event `event`, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is no logical send.
     #[inline]
     pub fn next(&mut self, event: usize) -> i64 {
-        let (remote, collectives) = match self.caps {
-            Caps::Given(caps) => return caps[self.timeline][event],
-            Caps::Wanted { remote, collectives } => (remote, collectives),
+        let (remote, collectives) = match self.upper_bounds {
+            UpperBounds::Given(upper_bounds) => return upper_bounds[self.timeline][event],
+            UpperBounds::Wanted { remote, collectives } => (remote, collectives),
         };
         let sync = self.program.timeline(self.timeline);
         match sync.kind(event) {

@@ -29,11 +29,11 @@ pub struct EventPlace {
     pub location: LocationId,
     /// Which event of the location.
     pub number: EventNumber,
-    /// Its time in the survey, in ticks.
+    /// Its time in the check, in ticks.
     pub time: i64,
 }
 
-/// The worst violation of a survey.
+/// The worst violation of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worst {
     /// `None` for a message, else the collective operation, or what else it is ([`crate::matching::channels::Trust::op`]).
@@ -46,9 +46,9 @@ pub struct Worst {
     pub receive: EventPlace,
 }
 
-/// Result of a survey over all analysis ranks.
+/// Result of a check over all analysis ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Survey {
+pub struct ClockConditionCheck {
     /// Point-to-point messages.
     pub messages: Tally,
     /// Collective instances, by operation (OTF2 number); an instance is violated if any of its ends is too early. And orders of two processes that are no
@@ -95,7 +95,7 @@ impl Earliness {
     }
 }
 
-impl Survey {
+impl ClockConditionCheck {
     /// Violations of all kinds.
     pub fn violated(&self) -> u64 {
         self.messages.violated + self.collectives.values().map(|tally| tally.violated).sum::<u64>()
@@ -129,10 +129,14 @@ pub(super) enum SenderQuery {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Survey> {
-    let mut survey = Survey::default();
+pub fn check_clock_condition<T: AsRef<[i64]>>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[T],
+) -> Result<ClockConditionCheck> {
+    let mut check = ClockConditionCheck::default();
     let mut worst: Option<EarlyEvent> = None;
-    let messages = &mut survey.messages;
+    let messages = &mut check.messages;
     let mut together = Earliness::default();
     let mut orders: BTreeMap<u8, Tally> = BTreeMap::new();
     // Steps of threads with one timeline were compared when they were read, and no correction changes their order.
@@ -165,15 +169,15 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
             EarlyEvent { excess, timeline: member.timeline, event, channel: 0 }.keep_if_worse(&mut worst);
         }
     })?;
-    collective_tallies(transport, program, &early, orders, &mut survey)?;
+    collective_tallies(transport, program, &early, orders, &mut check)?;
     let [receives, low, middle, high] = together.parts();
-    let mut sums = [survey.messages.checked as i64, survey.messages.violated as i64, receives, low, middle, high];
+    let mut sums = [check.messages.checked as i64, check.messages.violated as i64, receives, low, middle, high];
     transport.all_reduce(ReduceOp::Sum, &mut sums)?;
     let [checked, violated, receives, low, middle, high] = sums;
-    survey.messages = Tally { checked: checked as u64, violated: violated as u64 };
-    survey.early = Earliness::of_parts([receives, low, middle, high]);
-    survey.worst = find_worst(transport, program, times, worst)?;
-    Ok(survey)
+    check.messages = Tally { checked: checked as u64, violated: violated as u64 };
+    check.early = Earliness::of_parts([receives, low, middle, high]);
+    check.worst = find_worst(transport, program, times, worst)?;
+    Ok(check)
 }
 
 /// A logical receive that comes too early.
@@ -206,7 +210,7 @@ fn collective_tallies(
     program: &Program,
     early: &[Vec<bool>],
     orders: BTreeMap<u8, Tally>,
-    survey: &mut Survey,
+    check: &mut ClockConditionCheck,
 ) -> Result<()> {
     let here = transport.rank();
     // The violated instances of each communicator.
@@ -233,7 +237,7 @@ fn collective_tallies(
             tally.violated += u64::from(violated);
         }
     }
-    survey.collectives = merge_values(transport, tallies, |sums, part| {
+    check.collectives = merge_values(transport, tallies, |sums, part| {
         for (op, tally) in part {
             let sum: &mut Tally = sums.entry(op).or_default();
             sum.checked += tally.checked;
