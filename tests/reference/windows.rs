@@ -38,7 +38,7 @@ pub fn calls_on(window: WindowId, timelines: &[Timeline], members: &[MpiRank], c
         };
         let least = (0..calls.len()).map(|p| time(p, calls[p][k].begin) - time(p, calls[p][before].end)).max().unwrap();
         let most = (0..calls.len()).map(|p| time(p, calls[p][k].end) - time(p, calls[p][before].begin)).min().unwrap();
-        least <= most + most.max(0) / 64
+        least <= most + most.max(0) / 192
     };
     let fits = |j: usize| agree(j) && agree(j + 1);
     let open: Vec<usize> = (0..fences.len()).filter(|&j| !accessed(fences[j])).collect();

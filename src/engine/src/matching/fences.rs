@@ -54,8 +54,9 @@ impl Fences {
     }
 }
 
-/// Rates of clocks are taken to differ by no more than one part in so many: five times what NTP may slew, and slower periodic errors.
-const SAME_RATE: i64 = 64;
+/// Rates of clocks are taken to differ by no more than one part in so many, 0.5 %: ten times what NTP may slew, and two clocks that swing by 200 us with a period of half a second against each
+/// other. With more, fences of perfect clocks agree that were left by one process shortly before another entered.
+const SAME_RATE: i64 = 192;
 
 /// If more than one in so many of a window's fences without operations cannot have been a barrier, none of them counts as one: such fences are called
 /// in a loop.
@@ -207,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_fence_without_operations_counts_where_it_agrees() {
-        let agreeing = [fence(i64::MIN, i64::MAX, false), fence(900, 1000, true), fence(990, 980, false)];
+        let agreeing = [fence(i64::MIN, i64::MAX, false), fence(900, 1000, true), fence(990, 986, false)];
         assert_eq!(decide(&agreeing, Fences::Auto), [true, true, true]);
         assert_eq!(decide(&agreeing, Fences::Operations), [false, true, false]);
         assert_eq!(decide(&agreeing, Fences::All), [true; 3]);
