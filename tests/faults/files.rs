@@ -39,7 +39,7 @@ fn absent() -> Vec<Case> {
         }),
         refused("anchors_several", "two anchor files in one directory", |s| {
             std::fs::copy(s.copy.anchor(), s.copy.trace.join("other.otf2")).unwrap();
-            s.says(["trace: several OTF2 anchor files", "other.otf2, traces.otf2"]);
+            s.says(["trace: the directory has several OTF2 anchor files", "other.otf2, traces.otf2"]);
         }),
         refused("definitions_missing", "no global definition file", |s| {
             std::fs::remove_file(s.copy.definitions()).unwrap();

@@ -35,7 +35,7 @@ fn a_node_that_dies_is_named() {
     let app = build("mpicc.openmpi", "hangs", directory.path());
     let said = faults("dead", directory.path(), &[&app]);
     let named = &said["named"];
-    holds(named, &["node node3 has been silent for ", &format!("where rank {} is", said["rank"][0])]);
+    holds(named, &[&format!("node node3 (rank {}) has been silent for ", said["rank"][0])]);
     assert_eq!((&named["verdict"], &named["status"]), (&json!("failed"), &json!(3)), "{named}");
     assert_eq!(named["ranks_to_blame"], said["rank"], "{named}");
     // The three that are left agree on it, and on nobody else.
@@ -61,7 +61,7 @@ fn halves_of_a_cut_network_find_each_other_again() {
     let parts = [("here", ["node1", "node2"], ["node3", "node4"]), ("there", ["node3", "node4"], ["node1", "node2"])];
     for (where_, own, others) in parts {
         let half = &said[where_];
-        holds(half, &["has been silent for ", "2 nodes in all"]);
+        holds(half, &["has been silent for ", "2 silent nodes in all"]);
         assert!(others.iter().any(|node| half["sentence"].as_str().is_some_and(|said| said.contains(node))), "{half}");
         assert_eq!((&half["verdict"], &half["status"]), (&json!("failed"), &json!(3)), "{half}");
         assert_eq!(

@@ -31,16 +31,21 @@ const MOST: usize = 256;
 const ALIKE: f64 = 0.2;
 
 /// The jump of the reference that most of the `others` show as one of their own, at the same time and by as much: they are corrected to its time, whatever it does. Two at least, since of two
-/// clocks nobody knows which has jumped.
+/// clocks nobody knows which has jumped. Both are in the order of clocks.
 fn jump_of_reference(all: &[Doubtful], others: &[u32]) -> Option<Suspect> {
+    let all: Vec<&Doubtful> = all.iter().filter(|one| others.binary_search(&one.clock).is_ok()).collect();
+    // Where each clock seems to jump again and again, it is not the reference.
+    if all.len() > MOST.max(2 * others.len()) {
+        return None;
+    }
     let like = |one: &Suspect| -> Vec<&Suspect> {
         let (first, last) = one.windows;
-        let alike = |other: &&Doubtful| {
+        let alike = |other: &&&Doubtful| {
             let (begin, end) = other.suspect.windows;
             let apart = (other.suspect.height() - one.height()).abs();
-            others.contains(&other.clock) && begin <= last && end >= first && apart <= ALIKE * one.height().abs()
+            begin <= last && end >= first && apart <= ALIKE * one.height().abs()
         };
-        let mut found: Vec<&Doubtful> = all.iter().filter(alike).collect();
+        let mut found: Vec<&&Doubtful> = all.iter().filter(alike).collect();
         found.dedup_by_key(|one| one.clock);
         found.into_iter().map(|one| &one.suspect).collect()
     };
