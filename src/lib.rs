@@ -23,6 +23,7 @@ mod clocks;
 pub mod commands;
 pub mod corrector;
 mod details;
+mod live;
 pub mod output;
 pub mod pipeline;
 mod recording;

@@ -3,6 +3,7 @@
 use super::monitored::MonitoredOptions;
 use super::options::LogOptions;
 use super::recorder::RecorderOptions;
+use crate::recording::PublishOptions;
 use clap::Args;
 use clc_simulate::ClockSpec;
 use clc_trace::{Duration, Error};
@@ -119,6 +120,13 @@ pub struct RecordedOptions {
     /// What to log.
     #[command(flatten)]
     pub log: LogOptions,
+}
+
+impl RecordedOptions {
+    /// The same for who writes the archive.
+    pub(crate) fn to_publish(&self) -> PublishOptions {
+        PublishOptions { force: self.force, keep_raw: self.keep_raw }
+    }
 }
 
 /// Checks a clock specification; it is kept as the user wrote it.

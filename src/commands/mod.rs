@@ -1,5 +1,6 @@
 //! One file per subcommand: what it does, top to bottom.
 
+mod agent;
 mod analyze;
 mod check;
 mod convert;
@@ -8,18 +9,17 @@ mod evaluate;
 mod export;
 mod generate;
 mod info;
-mod metrics;
+mod job;
+mod jobs;
 mod monitor;
 mod perturb;
-mod raw_files;
 mod record;
 mod recover;
 mod report;
 mod self_monitored;
 mod simulate;
 mod targets;
-mod watch_live;
-mod watched;
+mod watch;
 
 pub use analyze::analyze;
 pub use check::check;

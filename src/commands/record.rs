@@ -4,10 +4,10 @@
 //! of rank 0 waits for it and makes the archive: when its application ends, the files of all processes are complete.
 
 use crate::cli::RecordOptions;
-use crate::commands::raw_files::remove;
-use crate::commands::recover::finish;
 use crate::output::directory::Output;
-use crate::recording::{RecordingSettings, holds_records, keep_logs, launch, monitored, raw_directory};
+use crate::recording::{
+    RecordingSettings, holds_records, keep_logs, launch, monitored, publish, raw_directory, remove,
+};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use std::io::Write;
@@ -67,7 +67,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         }
     }
     let seen = job.and_then(|job| monitored::finish(&job, status == 0));
-    let made = finish(&options.output, &settings, &options.written, progress);
+    let made = publish(&options.output, &settings, options.written.to_publish(), progress);
     if made.is_err() && !options.written.keep_raw && !holds_records(&raw) {
         // There is nothing to recover, so it must not be in the way of the next recording.
         remove(&raw);

@@ -3,7 +3,8 @@
 use crate::cli::SimulateOptions;
 use crate::commands::Outcome;
 use crate::output::directory::Output;
-use crate::pipeline::generated::{write_parameters, write_simulated};
+use crate::output::truth::write_parameters;
+use crate::pipeline::generated::write_simulated;
 use crate::pipeline::timing::Stopwatch;
 use crate::report::{Generated, SCHEMA, Warnings};
 use clc_engine::comm::{AnalysisRank, Transport, broadcast_value};

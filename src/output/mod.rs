@@ -9,3 +9,4 @@ mod orphans;
 pub(crate) mod paths;
 mod places;
 pub mod signals;
+pub(crate) mod truth;

@@ -1,5 +1,6 @@
 //! Writing traces that are made, not corrected: events from a simulation, and the truth beside them.
 
+use crate::output::truth::make_truth_directory;
 use clc_archive::Format;
 use clc_archive::native::{NativeEventWriter, NativeWriter, TraceHeader};
 use clc_archive::truth::{self, TruthWriter};
@@ -12,8 +13,6 @@ use std::path::Path;
 const NAME: &str = "traces";
 /// Chunk size of event files: small, since there can be many locations.
 const EVENT_CHUNK: u64 = 1 << 18;
-/// File beside the truth files with all parameters of the run.
-pub const PARAMETERS: &str = "parameters.json";
 
 /// The trace that is being written, with the events of every location.
 enum Trace {
@@ -117,30 +116,4 @@ pub fn write_simulated(scenario: &Scenario, directory: &Path, format: Format, wi
     summary.complete(&mut definitions);
     trace.finish(scenario, &definitions, &offsets)?;
     Ok(summary)
-}
-
-/// Makes `directory/truth`.
-///
-/// # Errors
-/// The operating system refuses.
-pub(crate) fn make_truth_directory(directory: &Path) -> Result<()> {
-    let path = truth::directory(directory);
-    std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot create the directory", &error))
-}
-
-/// Writes the parameters of a run beside the truth, so that it can be made again.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write_parameters(directory: &Path, command: &str, parameters: &[(&'static str, String)]) -> Result<()> {
-    let mut object = serde_json::Map::new();
-    object.insert("command".to_owned(), command.into());
-    object.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
-    for (name, value) in parameters {
-        object.insert((*name).to_owned(), value.clone().into());
-    }
-    let path = truth::directory(directory).join(PARAMETERS);
-    let text = serde_json::to_string_pretty(&object)
-        .map_err(|error| Error::new(format!("cannot write the parameters as JSON: {error}")))?;
-    std::fs::write(&path, text + "\n").map_err(|error| Error::io(&path, "cannot write", &error))
 }

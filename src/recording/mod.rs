@@ -20,6 +20,7 @@
 //! | `settings` | what a recording was asked to be |
 //! | `monitored` | having the job watched while it runs |
 //! | `launch` | starting an application with the recorder |
+//! | `publish`, `leftovers` | the archive takes its place; the raw files go |
 
 mod assemble;
 mod clocks;
@@ -34,6 +35,7 @@ mod files;
 mod format;
 mod gossiped;
 pub(crate) mod launch;
+mod leftovers;
 mod measured;
 mod merge;
 pub(crate) mod monitored;
@@ -47,6 +49,7 @@ mod openmp_survey;
 mod own;
 mod pauses;
 mod plan;
+mod publish;
 mod raw;
 mod records;
 mod request_ids;
@@ -63,6 +66,8 @@ mod written;
 pub use assemble::{AssembledRecording, assemble};
 pub use files::{holds_records, still_running};
 pub use gossiped::keep_logs;
+pub(crate) use leftovers::remove;
+pub use publish::{PublishOptions, publish};
 pub use settings::{RecordingSettings, raw_directory};
 
 /// A directory with such a raw file, for tests.

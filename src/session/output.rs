@@ -2,7 +2,7 @@
 
 use crate::output::directory::Output;
 use crate::output::signals::{SetAside, Unfinished};
-use crate::pipeline::generated::make_truth_directory;
+use crate::output::truth::make_truth_directory;
 use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
 use crate::session::Session;

@@ -183,9 +183,12 @@ fn acknowledge(
         }
     }
     let found = (0u32..).zip(places).filter_map(|(at, &place)| Some((at, posts[place as usize]?)));
-    let (kept, sends): (Vec<u32>, Vec<u32>) = found.unzip();
-    // Sends of a channel are in the order of the timeline.
+    let (mut kept, mut sends): (Vec<u32>, Vec<u32>) = found.unzip();
+    // Sends of a channel have to be in the order of the timeline.
     debug_assert!(sends.is_sorted());
+    if !sends.is_sorted() {
+        (kept, sends) = Default::default();
+    }
     messages.outgoing.push(OutChannel {
         source: channel.destination,
         destination: channel.source,

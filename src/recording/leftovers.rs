@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Removes a directory with raw files; only what the recorder has put there.
-pub(super) fn remove(raw: &Path) {
+pub(crate) fn remove(raw: &Path) {
     const ENDS: [&str; 7] = ["raw", "maps", "buffer", "clock", "clocks", "samples", "log"];
     let ours = |path: &PathBuf| {
         path.extension().is_some_and(|extension| ENDS.iter().any(|ours| extension == *ours))

@@ -9,7 +9,7 @@ use clc_monitor::stacks::ProcessStacks;
 use serde::Serialize;
 
 /// What a verdict is called.
-pub(super) fn word(verdict: JobVerdict) -> &'static str {
+pub fn word(verdict: JobVerdict) -> &'static str {
     match verdict {
         JobVerdict::Unknown => "unknown",
         JobVerdict::Moves => "moves",
@@ -21,7 +21,7 @@ pub(super) fn word(verdict: JobVerdict) -> &'static str {
 
 /// The jobs that are watched.
 #[derive(Debug, Serialize)]
-pub(super) struct JobList {
+pub struct JobList {
     /// [`SCHEMA`].
     pub schema: u32,
     /// The latest one first.
@@ -30,7 +30,7 @@ pub(super) struct JobList {
 
 /// A job that is watched.
 #[derive(Debug, Serialize)]
-pub(super) struct JobEntry {
+pub struct JobEntry {
     /// What it is called.
     pub name: String,
     /// Its directory.
@@ -51,7 +51,7 @@ pub(super) struct JobEntry {
 
 /// A job as it is now.
 #[derive(Debug, Serialize)]
-pub(super) struct JobReport<'a> {
+pub struct JobReport<'a> {
     schema: u32,
     job: &'a str,
     command: &'a str,

@@ -236,7 +236,7 @@ fn resources(report: &AgentReport) -> String {
 ///
 /// # Errors
 /// The terminal refuses.
-pub fn live(job: &Job) -> Result<Diagnosis> {
+pub fn show(job: &Job) -> Result<Diagnosis> {
     let look = |job: &Job| {
         let (first, second) = twice(job, PAUSE);
         let found = diagnose(Some(&first.snapshot), &second.snapshot);

@@ -30,7 +30,7 @@ type LatestSnapshot = Mutex<Option<(Instant, Arc<String>)>>;
 ///
 /// # Errors
 /// The address cannot be used.
-pub(super) fn serve(job: &Job, address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<()> {
+pub fn serve_metrics(job: &Job, address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<()> {
     let failed = |error: std::io::Error| Error::new(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);
@@ -184,7 +184,7 @@ fn text(job: &str, seen: &Collected, found: &Diagnosis) -> String {
     );
     let mut families = Families::default();
     let own = ("job", job);
-    families.add(VERDICT, &[own, ("verdict", super::watched::word(found.verdict))], 1.0);
+    families.add(VERDICT, &[own, ("verdict", super::json::word(found.verdict))], 1.0);
     families.add(QUIET, &[own], found.quiet);
     let mut states: BTreeMap<&str, f64> = BTreeMap::new();
     for row in &found.rows {
