@@ -4,7 +4,7 @@ use crate::common::damage::Copy;
 use crate::mutate::{mutate, mutations};
 use clc_clock::Method;
 use clc_otf2::{Otf2Archive, TimeMap};
-use clc_trace::{EventNumber, LocationId, Result, Ticks};
+use clc_trace::{ErrorKind, EventNumber, LocationId, Result, Ticks};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -49,6 +49,42 @@ fn torment(file: &Path, cases: u32, attempt: impl Fn() -> std::result::Result<()
 }
 
 const CASES: u32 = 1500;
+
+#[test]
+fn errors_have_a_kind_and_a_source() {
+    let missing = Otf2Archive::open(Path::new("there is no such trace")).unwrap_err();
+    assert_eq!(missing.kind, ErrorKind::Missing, "{missing}");
+    assert_eq!(missing.source.as_ref().and_then(|source| source.code), Some(2), "{missing:?}");
+    assert!(std::error::Error::source(&missing).is_some_and(|source| !source.to_string().is_empty()));
+
+    let target = Target::of("eztrace-halo-4");
+    let location = LocationId(0);
+    let local = target.archive.local_definitions(location).unwrap();
+    let read = || target.archive.scan_with(location, &local, |_, _, _| Ok(())).map(|_| ());
+    read().unwrap();
+    let file = target.archive.event_path(location);
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let damaged = read().unwrap_err();
+    assert_eq!((damaged.kind, damaged.source.is_none()), (ErrorKind::Damaged, true), "{damaged}");
+    assert!(damaged.file.is_some_and(|named| file.ends_with(&named) || named.ends_with("0.evt")));
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(read().unwrap_err().kind, ErrorKind::Missing);
+
+    // Whichever byte of the anchor is another one: the archive is of another form, or wrong.
+    let anchor = std::fs::read_dir(&target.copy.trace).unwrap().flatten().map(|entry| entry.path());
+    let anchor = anchor.into_iter().find(|path| path.extension().is_some_and(|end| end == "otf2")).unwrap();
+    let original = std::fs::read(&anchor).unwrap();
+    let kinds = (0..original.len()).map(|at| {
+        let mut bytes = original.clone();
+        bytes[at] = 200;
+        std::fs::write(&anchor, bytes).unwrap();
+        Otf2Archive::open(&target.copy.trace).map_err(|error| error.kind)
+    });
+    let kinds: Vec<_> = kinds.filter_map(std::result::Result::err).collect();
+    assert!(kinds.contains(&ErrorKind::Unsupported) && kinds.contains(&ErrorKind::Damaged), "{kinds:?}");
+    assert!(kinds.iter().all(|kind| matches!(kind, ErrorKind::Unsupported | ErrorKind::Damaged)), "{kinds:?}");
+}
 
 #[test]
 fn any_event_file_is_read_or_refused_with_its_place() {

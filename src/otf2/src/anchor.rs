@@ -58,9 +58,13 @@ impl AnchorFile {
             [control::CHUNK, tag, b'O', b'T', b'F', b'2', 0, ..] => ByteOrder::from_tag(*tag),
             _ => None,
         };
-        let order = order.ok_or_else(|| Error::new(NO_ANCHOR))?;
+        let order = order.ok_or_else(|| Error::damaged(NO_ANCHOR))?;
         AnchorFile::fields(Reader::new(&bytes[7..], order), order, bytes.len()).map_err(|error| {
-            if error.message.contains("middle of a field") { Error::new("the anchor file is truncated") } else { error }
+            if error.message.contains("middle of a field") {
+                Error::damaged("the anchor file is truncated")
+            } else {
+                error
+            }
         })
     }
 
@@ -68,10 +72,10 @@ impl AnchorFile {
         let format = reader.u8()?;
         let trace_format = reader.u8()?;
         if format == 0 {
-            return Err(Error::new("unknown anchor file version 0"));
+            return Err(Error::unsupported("unknown anchor file version 0"));
         }
         if !(1..=2).contains(&trace_format) {
-            return Err(Error::new(format!("unknown trace format version {trace_format}"))
+            return Err(Error::unsupported(format!("unknown trace format version {trace_format}"))
                 .hint("clc-replay reads versions 1 and 2 of the OTF2 trace format"));
         }
         let version = [reader.u8()?, reader.u8()?, reader.u8()?];
@@ -79,24 +83,24 @@ impl AnchorFile {
         let definition_chunk = reader.full_u64()?;
         for (what, size) in [("event", event_chunk), ("definition", definition_chunk)] {
             if !CHUNK_SIZES.contains(&size) {
-                return Err(Error::new(format!("the {what} chunk size {size} is not between 256 KiB and 16 MiB")));
+                return Err(Error::damaged(format!("the {what} chunk size {size} is not between 256 KiB and 16 MiB")));
             }
         }
         match reader.u8()? {
             1 => {}
             2 => {
-                return Err(Error::new("the archive uses the SIONlib substrate, which is not supported")
+                return Err(Error::unsupported("the archive uses the SIONlib substrate, which is not supported")
                     .hint("record it with the POSIX substrate, e.g. SCOREP_TRACING_USE_SION=false"));
             }
-            other => return Err(Error::new(format!("unknown file substrate {other}"))),
+            other => return Err(Error::unsupported(format!("unknown file substrate {other}"))),
         }
         match reader.u8()? {
             1 => {}
             2 => {
-                return Err(Error::new("the archive is compressed (zlib), which is not supported")
+                return Err(Error::unsupported("the archive is compressed (zlib), which is not supported")
                     .hint("record it without compression"));
             }
-            other => return Err(Error::new(format!("unknown compression {other}"))),
+            other => return Err(Error::unsupported(format!("unknown compression {other}"))),
         }
         let mut anchor = AnchorFile {
             order,

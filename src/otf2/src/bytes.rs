@@ -68,12 +68,12 @@ const LOW_BYTES: [u64; 16] = {
 
 #[cold]
 pub(crate) fn truncated() -> Error {
-    Error::new("the record ends in the middle of a field")
+    Error::damaged("the record ends in the middle of a field")
 }
 
 #[cold]
 fn too_long(length: u8, width: u8) -> Error {
-    Error::new(format!("a compressed integer has {length} bytes where at most {width} are allowed"))
+    Error::damaged(format!("a compressed integer has {length} bytes where at most {width} are allowed"))
 }
 
 impl<'a> Reader<'a> {

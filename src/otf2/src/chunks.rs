@@ -204,18 +204,18 @@ impl<S: Source> RecordReader<S> {
         let bytes = self.source.present();
         match bytes {
             [] | [control::CHUNK] => {
-                return Err(Error::new("the file is truncated: it ends without an end-of-file mark"));
+                return Err(Error::damaged("the file is truncated: it ends without an end-of-file mark"));
             }
             [control::CHUNK, tag, ..] if ByteOrder::from_tag(*tag).is_some() => {
                 self.order = ByteOrder::from_tag(*tag).unwrap_or(ByteOrder::Little);
             }
             _ => {
                 let start = self.chunk.saturating_mul(self.chunk_size);
-                return Err(Error::new(format!("no chunk header at byte {start}")));
+                return Err(Error::damaged(format!("no chunk header at byte {start}")));
             }
         }
         if bytes.len() < CHUNK_HEADER {
-            return Err(Error::new("the file is truncated in the middle of a chunk header"));
+            return Err(Error::damaged("the file is truncated in the middle of a chunk header"));
         }
         let mut header = Reader::new(&bytes[2..CHUNK_HEADER], self.order);
         self.counters = (header.full_u64()?, header.full_u64()?);
@@ -229,9 +229,9 @@ impl<S: Source> RecordReader<S> {
     fn truncated(&self) -> Error {
         let end = self.source.length();
         if (self.chunk as u64).saturating_mul(self.chunk_size as u64) >= end {
-            Error::new(format!("the file is truncated: it ends at byte {end} in the middle of a record"))
+            Error::damaged(format!("the file is truncated: it ends at byte {end} in the middle of a record"))
         } else {
-            Error::new(format!("a record at byte {} does not end within its chunk", self.offset()))
+            Error::damaged(format!("a record at byte {} does not end within its chunk", self.offset()))
         }
         .at_event(EventNumber::after(self.number))
     }
@@ -321,7 +321,7 @@ impl<S: Source> RecordReader<S> {
             match kind {
                 control::END_OF_CHUNK => {
                     if start.is_some() || stamped {
-                        return Err(Error::new("a chunk ends between an event and what precedes it")
+                        return Err(Error::damaged("a chunk ends between an event and what precedes it")
                             .at_event(EventNumber::after(self.number)));
                     }
                     self.close_chunk();
@@ -329,7 +329,7 @@ impl<S: Source> RecordReader<S> {
                 }
                 control::END_OF_FILE => {
                     if start.is_some() || stamped {
-                        return Err(Error::new("the file ends between an event and what precedes it")
+                        return Err(Error::damaged("the file ends between an event and what precedes it")
                             .at_event(EventNumber::after(self.number)));
                     }
                     self.close_chunk();
@@ -338,17 +338,17 @@ impl<S: Source> RecordReader<S> {
                 }
                 control::TIMESTAMP if events => {
                     if stamped {
-                        return Err(Error::new("two timestamps in a row").at_event(EventNumber::after(self.number)));
+                        return Err(Error::damaged("two timestamps in a row").at_event(EventNumber::after(self.number)));
                     }
                     if start.is_some() {
                         // No writer does this, and a copy of the event would keep the old time in its middle.
-                        return Err(Error::new("a timestamp between an attribute list and its event")
+                        return Err(Error::damaged("a timestamp between an attribute list and its event")
                             .at_event(EventNumber::after(self.number)));
                     }
                     let time = self.source.present().get(next..).and_then(|rest| rest.first_chunk::<8>());
                     let time = self.order.u64(*time.ok_or_else(|| self.truncated())?);
                     if time < self.time {
-                        return Err(Error::new(format!(
+                        return Err(Error::damaged(format!(
                             "time runs backwards: timestamp {time} after timestamp {}",
                             self.time
                         ))
@@ -364,7 +364,7 @@ impl<S: Source> RecordReader<S> {
                     self.at = list.end;
                 }
                 control::END_OF_BUFFER | control::CHUNK | 4 => {
-                    return Err(Error::new(format!("unexpected control byte {kind} at byte {}", self.offset()))
+                    return Err(Error::damaged(format!("unexpected control byte {kind} at byte {}", self.offset()))
                         .at_event(EventNumber::after(self.number)));
                 }
                 _ => {
@@ -394,7 +394,7 @@ impl<S: Source> RecordReader<S> {
             Some(0 | 0xFF) => 1,
             Some(&length) if length <= width => usize::from(length) + 1,
             Some(length) => {
-                return Err(Error::new(format!(
+                return Err(Error::damaged(format!(
                     "a compressed integer has {length} bytes where at most {width} are allowed"
                 ))
                 .at_event(EventNumber::after(self.number)));

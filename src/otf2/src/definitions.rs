@@ -72,7 +72,7 @@ pub fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definition
     while let Some(record) = records.next()? {
         tables.records += 1;
         tables.record(record.kind, Reader::new(record.payload, record.order)).map_err(|error| {
-            Error::new(format!("definition record {} (type {}): {}", record.number, record.kind, error.message))
+            Error::damaged(format!("definition record {} (type {}): {}", record.number, record.kind, error.message))
         })?;
     }
     tables.check_texts(bytes.len())?;
@@ -125,7 +125,7 @@ impl Tables {
                 };
                 clock.realtime = reader.u64().ok().filter(|&time| time != u64::MAX);
                 if clock.resolution == 0 {
-                    return Err(Error::new("the timer resolution is 0 ticks per second"));
+                    return Err(Error::damaged("the timer resolution is 0 ticks per second"));
                 }
                 self.clock.get_or_insert(clock);
             }
@@ -234,7 +234,7 @@ impl Tables {
         if total <= SOME_TEXT.max(length as u64 * TEXT_PER_BYTE) {
             return Ok(());
         }
-        Err(Error::new(format!("definitions of {length} bytes use names of {total} bytes in total"))
+        Err(Error::damaged(format!("definitions of {length} bytes use names of {total} bytes in total"))
             .hint("such names are implausible: the file is damaged or malicious"))
     }
 
@@ -252,7 +252,7 @@ impl Tables {
             ));
         }
         self.warn_of_duplicates(&mut warnings);
-        let clock = self.clock.ok_or_else(|| Error::new("no clock properties (timer resolution) are defined"))?;
+        let clock = self.clock.ok_or_else(|| Error::damaged("no clock properties (timer resolution) are defined"))?;
         let mut groups_seen = HashSet::new();
         let mut location_groups = Vec::new();
         for &(id, name, kind, parent, creator) in &self.location_groups {
@@ -270,7 +270,7 @@ impl Tables {
         let mut locations_seen = HashSet::new();
         for &(id, name, kind, claimed_events, group) in &self.locations {
             if !groups_seen.contains(&group) {
-                return Err(Error::new(format!("location group {group} of location {id} is not defined")));
+                return Err(Error::damaged(format!("location group {group} of location {id} is not defined")));
             }
             if locations_seen.insert(id) {
                 locations.push(Location {
@@ -350,13 +350,16 @@ impl Tables {
         let mut seen = HashSet::new();
         for &member in &group.members {
             if !defined.contains(&member) {
-                return Err(Error::new(format!(
+                return Err(Error::damaged(format!(
                     "location {member}, an MPI process by group {}, is not defined",
                     group.id
                 )));
             }
             if !seen.insert(member) {
-                return Err(Error::new(format!("location {member} is listed for two MPI ranks in group {}", group.id)));
+                return Err(Error::damaged(format!(
+                    "location {member} is listed for two MPI ranks in group {}",
+                    group.id
+                )));
             }
         }
         Ok(group.members.iter().map(|&member| LocationId(member)).collect())
@@ -389,7 +392,7 @@ impl Tables {
                     let mut ranks = Vec::with_capacity(group.members.len());
                     for &member in &group.members {
                         if member >= processes as u64 {
-                            return Err(Error::new(format!(
+                            return Err(Error::damaged(format!(
                                 "group {id} refers to MPI process {member}, but there are only {processes}"
                             )));
                         }
@@ -397,7 +400,7 @@ impl Tables {
                     }
                     let distinct: HashSet<MpiRank> = ranks.iter().copied().collect();
                     if distinct.len() < ranks.len() {
-                        return Err(Error::new(format!("group {id} lists an MPI process twice")));
+                        return Err(Error::damaged(format!("group {id} lists an MPI process twice")));
                     }
                     Ok(CommMembers::Intra(ranks.into()))
                 }

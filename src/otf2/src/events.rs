@@ -60,7 +60,7 @@ impl Otf2Archive {
             while let Some(record) = records.next()? {
                 let mut reader = Reader::new(record.payload, record.order);
                 let read = DefinitionRecord::read(record.kind, &mut reader).map_err(|error| {
-                    Error::new(format!("definition record {} (type {}): {error}", record.number, record.kind))
+                    Error::damaged(format!("definition record {} (type {}): {error}", record.number, record.kind))
                 })?;
                 all.push(read);
             }

@@ -196,7 +196,7 @@ macro_rules! list {
             pub fn new(all: Vec<T>) -> Result<Self> {
                 match <$count>::try_from(all.len()) {
                     Ok(_) => Ok($name(all)),
-                    Err(_) => Err(Error::new(format!("a list of {} elements where at most {} are possible", all.len(), <$count>::MAX))),
+                    Err(_) => Err(Error::damaged(format!("a list of {} elements where at most {} are possible", all.len(), <$count>::MAX))),
                 }
             }
         }

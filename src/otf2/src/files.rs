@@ -5,7 +5,7 @@ use crate::anchor::AnchorFile;
 use crate::definitions;
 use crate::local::LocalDefinitions;
 use crate::siblings::{Sibling, list};
-use clc_trace::{Definitions, Error, LocationId, Result};
+use clc_trace::{Definitions, Error, ErrorKind, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Otf2Archive {
     /// No anchor file or several, not an OTF2 archive, an unsupported version, container or compression.
     pub fn open(path: &Path) -> Result<Otf2Archive> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::new("the trace does not exist").in_file(path),
+            std::io::ErrorKind::NotFound => Error::caused_by("the trace does not exist", &error).in_file(path),
             _ => Error::io(path, "cannot open the trace", &error),
         })?;
         let anchor_path = if metadata.is_dir() { find_anchor(path)? } else { path.to_path_buf() };
@@ -219,7 +219,7 @@ pub fn event_file_size(path: &Path) -> Result<u64> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(metadata.len()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Error::new("the event file is missing").in_file(path))
+            Err(Error { kind: ErrorKind::Missing, ..Error::new("the event file is missing") }.in_file(path))
         }
         Err(error) => Err(Error::io(path, "cannot read", &error)),
     }
@@ -237,7 +237,8 @@ fn find_anchor(directory: &Path) -> Result<PathBuf> {
     anchors.sort();
     match anchors.as_slice() {
         [anchor] => Ok(anchor.clone()),
-        [] => Err(Error::new("no OTF2 anchor file (*.otf2) in this directory").in_file(directory)),
+        [] => Err(Error { kind: ErrorKind::Missing, ..Error::new("no OTF2 anchor file (*.otf2) in this directory") }
+            .in_file(directory)),
         several => {
             let names: Vec<String> = several
                 .iter()

@@ -35,7 +35,9 @@ fn read_locations(reader: &mut Reader<'_>) -> Result<BTreeMap<u64, u64>> {
 fn read_id(reader: &mut Reader<'_>) -> Result<u32> {
     match reader.u64()? {
         u64::MAX => Ok(u32::MAX),
-        id => u32::try_from(id).map_err(|_| Error::new(format!("id {id} in a mapping table has more than 32 bits"))),
+        id => {
+            u32::try_from(id).map_err(|_| Error::damaged(format!("id {id} in a mapping table has more than 32 bits")))
+        }
     }
 }
 
@@ -56,7 +58,7 @@ impl IdMap {
                     map.sparse.insert(local, read_id(reader)?);
                 }
             }
-            other => return Err(Error::new(format!("unknown id map type {other}"))),
+            other => return Err(Error::damaged(format!("unknown id map type {other}"))),
         }
         Ok(map)
     }
@@ -123,7 +125,7 @@ impl LocalDefinitions {
                     if let Some(last) = local.clock_offsets.last()
                         && offset.time <= last.time
                     {
-                        return Err(Error::new(format!(
+                        return Err(Error::damaged(format!(
                             "clock offset {} was measured at {}, which is not after the previous one at {}",
                             local.clock_offsets.len() + 1,
                             offset.time,

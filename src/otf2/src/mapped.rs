@@ -110,8 +110,8 @@ pub fn open_file(path: &Path) -> Result<(File, u64)> {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     let error = match error.kind() {
-        std::io::ErrorKind::NotFound => Error::new("the file is missing"),
-        _ => Error::new(format!("cannot read: {error}")),
+        std::io::ErrorKind::NotFound => Error::caused_by("the file is missing", error),
+        _ => Error::caused_by(format!("cannot read: {error}"), error),
     };
     error.in_file(path)
 }

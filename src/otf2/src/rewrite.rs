@@ -318,7 +318,7 @@ fn mixed_order(order: ByteOrder, number: EventNumber) -> Error {
         ByteOrder::Little => "little",
         ByteOrder::Big => "big",
     };
-    Error::new(format!("the byte order changes to {order} endian within the file")).at_event(number)
+    Error::damaged(format!("the byte order changes to {order} endian within the file")).at_event(number)
 }
 
 /// What becomes of a record.

@@ -86,7 +86,7 @@ impl Blocks {
         }
         self.read = offset;
         let place = self.file.seek(SeekFrom::Start(self.read));
-        place.map(|_| ()).map_err(|error| Error::new(format!("cannot read: {error}")))
+        place.map(|_| ()).map_err(|error| Error::caused_by(format!("cannot read: {error}"), &error))
     }
 }
 
@@ -101,7 +101,7 @@ impl Source for Blocks {
         self.present.resize(size, 0);
         self.file.read_exact(&mut self.present).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => Error::new("the file became shorter while it was being read"),
-            _ => Error::new(format!("cannot read: {error}")),
+            _ => Error::caused_by(format!("cannot read: {error}"), &error),
         })?;
         self.read += size as u64;
         Ok(())

@@ -47,7 +47,7 @@ pub use definitions::{
     SystemTreeNode, Window, WireDefinitions,
 };
 pub use duration::Duration;
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result, SystemError};
 pub use event::{
     CallParameter, ClockOffset, Collective, CollectiveOp, Event, Message, Root, WindowAtomic, WindowCollective,
     WindowGroup, WindowLock, WindowTransfer,

@@ -53,9 +53,9 @@ pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Resu
 /// # Errors
 /// It is no such file, truncated, damaged, of another version; references to things that are not defined.
 pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
-    let damaged = |what: &str| Error::new(format!("the definition file is damaged: {what}"));
+    let damaged = |what: &str| Error::damaged(format!("the definition file is damaged: {what}"));
     if !bytes.starts_with(&MAGIC) {
-        return Err(Error::new("this is not the definition file of a native trace"));
+        return Err(Error::damaged("this is not the definition file of a native trace"));
     }
     let mut rest = ByteReader(bytes.get(MAGIC.len()..).unwrap_or_default());
     let version = rest.u32().ok_or_else(|| damaged("it is truncated"))?;
@@ -93,37 +93,37 @@ fn lists(communicator: &Communicator) -> [&[MpiRank]; 2] {
 /// What everything above relies on, as for definitions from an OTF2 archive.
 fn check(definitions: &Definitions) -> Result<()> {
     if definitions.clock.resolution == 0 {
-        return Err(Error::new("the timer resolution is 0 ticks per second"));
+        return Err(Error::damaged("the timer resolution is 0 ticks per second"));
     }
     let mut groups = HashSet::new();
     if let Some(group) = definitions.location_groups.iter().find(|group| !groups.insert(group.id)) {
-        return Err(Error::new(format!("location group {} is defined twice", group.id)));
+        return Err(Error::damaged(format!("location group {} is defined twice", group.id)));
     }
     let mut locations: HashSet<LocationId> = HashSet::new();
     for location in &definitions.locations {
         if !groups.contains(&location.group) {
-            return Err(Error::new(format!(
+            return Err(Error::damaged(format!(
                 "location group {} of location {} is not defined",
                 location.group, location.id
             )));
         }
         if !locations.insert(location.id) {
-            return Err(Error::new(format!("location {} is defined twice", location.id)));
+            return Err(Error::damaged(format!("location {} is defined twice", location.id)));
         }
     }
     let mut processes = HashSet::new();
     for id in &definitions.processes {
         if !locations.contains(id) {
-            return Err(Error::new(format!("location {id}, an MPI process, is not defined")));
+            return Err(Error::damaged(format!("location {id}, an MPI process, is not defined")));
         }
         if !processes.insert(id) {
-            return Err(Error::new(format!("location {id} is listed for two MPI ranks")));
+            return Err(Error::damaged(format!("location {id} is listed for two MPI ranks")));
         }
     }
     let count = definitions.processes.len();
     for (id, list) in &definitions.groups {
         if let Some(rank) = list.iter().find(|&&rank| rank.place() >= count) {
-            return Err(Error::new(format!("group {id} refers to MPI process {rank}, but there are only {count}")));
+            return Err(Error::damaged(format!("group {id} refers to MPI process {rank}, but there are only {count}")));
         }
     }
     let mut seen = HashSet::new();
@@ -133,13 +133,13 @@ fn check(definitions: &Definitions) -> Result<()> {
             let mut members = HashSet::new();
             for &rank in list {
                 if rank.place() >= count {
-                    return Err(Error::new(format!(
+                    return Err(Error::damaged(format!(
                         "communicator {} refers to MPI process {rank}, but there are only {count}",
                         communicator.id
                     )));
                 }
                 if !members.insert(rank) {
-                    return Err(Error::new(format!("communicator {} lists an MPI process twice", communicator.id)));
+                    return Err(Error::damaged(format!("communicator {} lists an MPI process twice", communicator.id)));
                 }
             }
         }

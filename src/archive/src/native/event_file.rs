@@ -56,13 +56,13 @@ impl EventFileHeader {
     /// The file is none of this kind, was never finished, is of another version, or damaged.
     pub fn read(bytes: &[u8]) -> Result<EventFileHeader> {
         let Some(whole) = bytes.first_chunk::<HEADER>() else {
-            return Err(Error::new("too short for an event file: it is truncated"));
+            return Err(Error::damaged("too short for an event file: it is truncated"));
         };
         if whole.iter().all(|&byte| byte == 0) {
-            return Err(Error::new("the event file was never finished").hint("write the trace again"));
+            return Err(Error::damaged("the event file was never finished").hint("write the trace again"));
         }
         if !whole.starts_with(&MAGIC) {
-            return Err(Error::new("this is not an event file of a native trace"));
+            return Err(Error::damaged("this is not an event file of a native trace"));
         }
         let mut rest = ByteReader(whole.get(MAGIC.len()..).unwrap_or_default());
         let version = rest.u32().unwrap_or_default();
@@ -85,7 +85,7 @@ impl EventFileHeader {
         };
         let header = fields().ok_or_else(|| damaged("its header is incomplete"))?;
         if flags != Some(0) || rest.u32() != Some(0) {
-            return Err(Error::new("the event file uses features that this version does not support")
+            return Err(Error::unsupported("the event file uses features that this version does not support")
                 .hint("use the version of clc-replay that wrote it"));
         }
         Ok(header)
@@ -100,7 +100,7 @@ pub fn check_version(version: u32) -> Result<()> {
     if (FIRST_VERSION..=VERSION).contains(&version) {
         return Ok(());
     }
-    Err(Error::new(format!(
+    Err(Error::unsupported(format!(
         "native trace of format version {version}; versions {FIRST_VERSION} to {VERSION} are \
         supported"
     ))
@@ -108,7 +108,7 @@ pub fn check_version(version: u32) -> Result<()> {
 }
 
 fn damaged(what: &str) -> Error {
-    Error::new(format!("the event file is damaged: {what}"))
+    Error::damaged(format!("the event file is damaged: {what}"))
 }
 
 /// Clock offsets as they are in the file.
@@ -195,7 +195,7 @@ impl<'a> Events<'a> {
             if let Some(last) = offsets.last()
                 && time <= last.time
             {
-                return Err(Error::new(format!(
+                return Err(Error::damaged(format!(
                     "clock offset {} was measured at {time}, which is not after the previous one at {}",
                     offsets.len() + 1,
                     last.time

@@ -40,16 +40,18 @@ impl TruthReader {
         let mut header = [0; HEADER];
         if let Err(error) = file.read_exact(&mut header) {
             return Err(match error.kind() {
-                ErrorKind::UnexpectedEof => Error::new("too short for a truth file").in_file(path),
+                ErrorKind::UnexpectedEof => Error::damaged("too short for a truth file").in_file(path),
                 _ => io(error),
             });
         }
         if header.iter().all(|&byte| byte == 0) {
-            return Err(Error::new("the truth file was never finished").in_file(path).hint("run the simulation again"));
+            return Err(Error::damaged("the truth file was never finished")
+                .in_file(path)
+                .hint("run the simulation again"));
         }
         let (magic, rest) = header.split_at(8);
         if magic != MAGIC {
-            return Err(Error::new("this is not a truth file").in_file(path));
+            return Err(Error::damaged("this is not a truth file").in_file(path));
         }
         let (version, rest) = rest.split_at(4);
         if number(version) != u64::from(VERSION) {
@@ -194,7 +196,7 @@ impl TruthReader {
 }
 
 fn damaged(what: &str) -> Error {
-    Error::new(format!("the truth file is damaged: {what}"))
+    Error::damaged(format!("the truth file is damaged: {what}"))
 }
 
 impl Iterator for TruthReader {
