@@ -30,5 +30,5 @@ mod recording;
 pub mod report;
 mod session;
 
-pub use clc_trace::{Error, Result};
+pub use clc_trace::{Error, ErrorKind, Result};
 pub use corrector::Corrector;

@@ -81,7 +81,7 @@ pub use put_forward::put_forward;
 pub use refined::RefinedClocks;
 
 /// What clocks are made from and what can go wrong: who only estimates clocks needs no other crate.
-pub use clc_trace::{ClockOffset, Error, Result, Ticks};
+pub use clc_trace::{ClockOffset, Error, ErrorKind, Result, Ticks};
 
 use serde::{Deserialize, Serialize};
 

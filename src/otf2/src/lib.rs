@@ -127,7 +127,7 @@ pub use times::{Marker, MarkerScope, TimeMap};
 
 /// What definitions, events and errors consist of: who only reads archives needs no other crate.
 pub use clc_trace::{
-    ClockOffset, ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, Event, Location,
+    ClockOffset, ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, ErrorKind, Event, Location,
     LocationGroup, LocationGroupId, LocationId, LocationKind, MpiRank, Region, RegionId, Result, SystemTreeNode,
     SystemTreeNodeId, Ticks,
 };
