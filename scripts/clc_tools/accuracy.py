@@ -40,6 +40,8 @@ SIMULATED = {
     "halo1d coarse": f"{USUAL} --pattern halo1d --clock coarse",
     "halo3d walk": f"{USUAL} --pattern halo3d --clock linear,walk=50ppm",
     "ring jump": f"{USUAL} --pattern ring --clock jump",
+    # The clock that the others are corrected to.
+    "halo2d reference jump": f"{USUAL} --pattern halo2d --clock linear;0:jump=300us@50%",
     "wavefront stuck": f"{USUAL} --pattern wavefront --clock stuck",
     "master-worker mixed": f"{USUAL} --pattern master-worker --clock mixed",
     "butterfly sine": f"{USUAL} --pattern butterfly --clock sine",
