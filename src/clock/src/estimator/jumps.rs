@@ -29,10 +29,12 @@ const HIDES: f64 = 4.0;
 const MOST: usize = 256;
 /// Steps of several clocks are one of the reference if they differ by no more than this part of their height.
 const ALIKE: f64 = 0.2;
+/// By this part of its height all others have to follow a jump of the reference, so that only it has jumped.
+const FOLLOWS: f64 = 0.5;
 
 /// The jump of the reference that most of the `others` show as one of their own, at the same time and by as much: they are corrected to its time, whatever it does. Two at least, since of two
 /// clocks nobody knows which has jumped. Both are in the order of clocks.
-fn jump_of_reference(all: &[Doubtful], others: &[u32]) -> Option<Suspect> {
+fn jump_of_reference(all: &[Doubtful], others: &[u32], rows: &Offsets) -> Option<Suspect> {
     let all: Vec<&Doubtful> = all.iter().filter(|one| others.binary_search(&one.clock).is_ok()).collect();
     // Where each clock seems to jump again and again, it is not the reference.
     if all.len() > MOST.max(2 * others.len()) {
@@ -61,7 +63,15 @@ fn jump_of_reference(all: &[Doubtful], others: &[u32]) -> Option<Suspect> {
     let mut heights: Vec<f64> = most.iter().map(|one| one.height()).collect();
     let middle = heights.len() / 2;
     let height = *heights.select_nth_unstable_by(middle, f64::total_cmp).1;
-    Some(Suspect { windows, before: (0.0, 0.0), after: (-height, 0.0) })
+    // If some stay where they are just then, or jump the other way, each has jumped for itself.
+    let beside = (windows.1 - windows.0).max(MARGIN);
+    let (first, last) = (windows.0.saturating_sub(beside), windows.1 + beside);
+    let follows = |clock: &u32| {
+        let row = rows.get(*clock as usize);
+        let change = row.and_then(|row| Some(row.get(last.min(row.len() - 1))? - row.get(first)?));
+        change.is_some_and(|change| change / height > FOLLOWS)
+    };
+    others.iter().all(follows).then_some(Suspect { windows, before: (0.0, 0.0), after: (-height, 0.0) })
 }
 
 impl Estimator {
@@ -77,7 +87,7 @@ impl Estimator {
             found.into_iter().map(move |suspect| Doubtful { clock: clock as u32, suspect })
         });
         let all: Vec<Doubtful> = all.collect();
-        if let Some(suspect) = jump_of_reference(&all, &self.tied_to_reference(component)) {
+        if let Some(suspect) = jump_of_reference(&all, &self.tied_to_reference(component), solved) {
             self.doubtful = vec![Doubtful { clock: self.reference as u32, suspect }];
             return;
         }
@@ -234,16 +244,29 @@ mod tests {
     fn what_most_clocks_do_at_once_the_reference_did() {
         let all =
             [jump(1, (40, 46), 900.0), jump(2, (42, 48), 1000.0), jump(2, (90, 93), 700.0), jump(4, (41, 47), 1050.0)];
-        let found = jump_of_reference(&all, &[1, 2, 3, 4]).expect("three of four");
+        // Corrections of six clocks that rise by this at window 44.
+        let rows = |rises: [f64; 6]| -> Offsets {
+            rises.iter().map(|rise| (0..100).map(|window| if window < 44 { 0.0 } else { *rise }).collect()).collect()
+        };
+        let rise = rows([0.0, 900.0, 1000.0, 950.0, 1050.0, 0.0]);
+        let found = jump_of_reference(&all, &[1, 2, 3, 4], &rise).expect("three of four");
         assert_eq!((found.windows, found.height()), ((42, 46), -1000.0));
+        // Another one stays where it is, or jumps the other way, though nobody suspects it.
+        for other in [0.0, 300.0, -950.0] {
+            assert_eq!(jump_of_reference(&all, &[1, 2, 3, 4], &rows([0.0, 900.0, 1000.0, other, 1050.0, 0.0])), None);
+        }
         // Half of them, others' clocks, other times, and other heights do not tell.
-        assert_eq!(jump_of_reference(&all[..3], &[1, 2, 3, 4]), None);
-        assert_eq!(jump_of_reference(&all, &[1, 3, 4, 5]), None);
-        assert_eq!(jump_of_reference(&[jump(1, (10, 12), 900.0), jump(2, (13, 15), 900.0)], &[1, 2]), None);
-        assert_eq!(jump_of_reference(&[jump(1, (10, 12), 900.0), jump(2, (10, 12), -900.0)], &[1, 2]), None);
+        assert_eq!(jump_of_reference(&all[..3], &[1, 2, 3, 4], &rise), None);
+        assert_eq!(jump_of_reference(&all, &[1, 3, 4, 5], &rise), None);
+        assert_eq!(jump_of_reference(&[jump(1, (10, 12), 900.0), jump(2, (13, 15), 900.0)], &[1, 2], &rise), None);
+        assert_eq!(jump_of_reference(&[jump(1, (40, 46), 900.0), jump(2, (40, 46), -900.0)], &[1, 2], &rise), None);
         // Of two clocks either may have jumped.
-        assert_eq!(jump_of_reference(&all[..1], &[1]), None);
-        assert!(jump_of_reference(&all[..2], &[1, 2]).is_some() && jump_of_reference(&[], &[]).is_none());
+        assert_eq!(jump_of_reference(&all[..1], &[1], &rise), None);
+        assert!(jump_of_reference(&all[..2], &[1, 2], &rise).is_some());
+        assert!(
+            jump_of_reference(&[], &[], &rise).is_none()
+                && jump_of_reference(&all, &[1, 2, 3, 4], &rows([0.0; 6])[..1].to_vec()).is_none()
+        );
     }
 
     #[test]
