@@ -17,8 +17,6 @@ pub(super) struct Doubtful {
 
 /// How often jumps are looked for: one can hide another.
 const SEARCHES: usize = 4;
-/// The same while each search finds some: of clocks in a chain that jump at the same time, each shows when its neighbour's is known.
-const MOST_SEARCHES: usize = 12;
 /// Windows on each side of a suspected jump whose messages are looked at, at least.
 const MARGIN: usize = 4;
 /// What is left of a step that is known is seen at most so many windows from it.
@@ -77,8 +75,7 @@ fn jump_of_reference(all: &[Doubtful], others: &[u32], rows: &Offsets) -> Option
 impl Estimator {
     /// Looks for jumps in solved corrections of clocks of these components.
     pub(super) fn suspect(&mut self, solved: &Offsets, component: &[usize], grid: &Grid, precision: f64) {
-        let most = if self.found_steps { MOST_SEARCHES } else { SEARCHES };
-        if self.model != Method::Network || self.searches >= most {
+        if self.model != Method::Network || self.searches >= SEARCHES {
             return;
         }
         self.searches += 1;
@@ -220,11 +217,10 @@ impl Estimator {
             steps.retain(|step| step.height != 0);
             steps.sort_by_key(|step| step.at);
         }
-        self.found_steps = !placed.is_empty();
         if let Some(before) = before.filter(|_| placed.is_empty()) {
             self.offsets = before;
         }
-        if self.found_steps {
+        if !placed.is_empty() {
             (self.settled, self.at_finest, self.finest) = (false, 1, self.supported);
         }
         self.asked = self.finest;

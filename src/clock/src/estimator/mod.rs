@@ -110,8 +110,6 @@ pub struct Estimator {
     /// Where clocks seem to jump, while messages are asked for; how often that was done; and the windows that the messages support.
     doubtful: Vec<Doubtful>,
     searches: usize,
-    /// Whether the last search found the place of a jump.
-    found_steps: bool,
     supported: usize,
     /// How collective operations tie the clocks.
     collectives: CollectiveTies,
@@ -177,7 +175,6 @@ impl Estimator {
             steps: vec![Vec::new(); map.bases.len()],
             doubtful: Vec::new(),
             searches: 0,
-            found_steps: false,
             supported: 1,
             collectives: CollectiveTies::default(),
             spare: 1,
