@@ -2,10 +2,11 @@
 
 use crate::comm::{AnalysisRank, Transport, gather_values};
 use crate::matching::collectives::{CollectiveComm, HostedMember, InstanceIndex};
-use crate::replay::bounds::message_bounds;
+use crate::matching::local_timeline::LocalTimeline;
+use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::latest::Begins;
-use crate::replay::observe::hosted_members;
+use crate::replay::observe::{channel_shares, hosted_members};
 use crate::replay::program::Program;
 use clc_clock::bounds::Bound;
 use clc_clock::grid::Grid;
@@ -76,7 +77,7 @@ pub fn observe_waits(
     let CallSearch { wanted, resolution, .. } = search;
     let mut waits = QuickestWaits::default();
     if wanted.messages {
-        messages(transport, program, seen, search, &mut waits)?;
+        messages(transport, workers, program, seen, search, &mut waits)?;
     }
     let long = (WAITED * resolution as f64) as i64;
     let comms = &program.collectives.comms;
@@ -233,52 +234,143 @@ fn between_ends(
 /// No time.
 const NEVER: i64 = i64::MIN / 2;
 
+/// What is known of the messages of a channel.
+#[derive(Debug, Clone, Copy)]
+struct ChannelWaits {
+    /// The clocks it goes between.
+    pair: (u32, u32),
+    /// Whether its messages are late more often than not.
+    late: bool,
+    /// Its latency in force.
+    latency: i64,
+    receiver: LocalTimeline,
+}
+
+/// Finds the calls of receives, channel by channel and in the order of each.
+struct CallCursor<'a> {
+    program: &'a Program,
+    clocks: &'a [u32],
+    search: CallSearch<'a>,
+    /// The incoming channel that was looked at last; what is known of it, if its messages are looked for; and the calls before its next receive.
+    channel: Option<usize>,
+    known: Option<ChannelWaits>,
+    before: usize,
+}
+
+impl<'a> CallCursor<'a> {
+    fn new(program: &'a Program, clocks: &'a [u32], search: CallSearch<'a>) -> Self {
+        CallCursor { program, clocks, search, channel: None, known: None, before: 0 }
+    }
+
+    /// The call around `event`, which receives on an incoming channel, and the time of its other end; none if it is not looked for, or tells nothing.
+    #[inline]
+    fn find(&mut self, channel: usize, event: u32) -> Option<(ChannelWaits, &'a WaitingCall, i64)> {
+        if self.channel != Some(channel) {
+            (self.channel, self.known, self.before) = (Some(channel), self.describe(channel), 0);
+        }
+        let known = self.known?;
+        let calls = &self.search.calls[known.receiver];
+        self.before = first_from(calls, self.before, event);
+        let call = calls.get(self.before).filter(|call| call.event == event)?;
+        Some((known, call, self.search.others[known.receiver][self.before]))
+    }
+
+    fn describe(&self, channel: usize) -> Option<ChannelWaits> {
+        let CallSearch { wanted, .. } = self.search;
+        let end = &self.program.messages.incoming[channel];
+        let receiver = self.program.number(end.destination);
+        let pair = (self.clocks[end.source], self.clocks[receiver]);
+        (end.is_certain() && wanted.asks_for_messages(pair)).then(|| ChannelWaits {
+            pair,
+            late: wanted.late.contains(&pair),
+            latency: self.program.message_latency(end.source, receiver),
+            receiver: end.destination,
+        })
+    }
+}
+
+/// The first of `calls`, which are in order of events, at or after `event`: quick if the answer to the question before was `guess`, and that was about an event
+/// shortly before.
+fn first_from(calls: &[WaitingCall], guess: usize, event: u32) -> usize {
+    let is_before = |call: &WaitingCall| call.event < event;
+    let mut begin = if guess > 0 && !calls.get(guess - 1).is_some_and(is_before) { 0 } else { guess };
+    let (mut end, mut step) = (begin, 1);
+    while calls.get(end).is_some_and(is_before) {
+        (begin, end, step) = (end + 1, end + step, 2 * step);
+    }
+    begin + calls[begin..end.min(calls.len())].partition_point(is_before)
+}
+
 /// Those of messages.
 fn messages(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     ObservedTimes { times, clocks, grid, .. }: ObservedTimes<'_>,
-    CallSearch { wanted, calls, others, .. }: CallSearch<'_>,
+    search: CallSearch<'_>,
     waits: &mut QuickestWaits,
 ) -> Result<()> {
-    // What is known of the receive of a message: the clocks it goes between, its latency in force, and its call.
-    let of = |index: usize, event: u32| {
-        let end = &program.messages.incoming[index];
-        let destination = program.number(end.destination);
-        let pair = (clocks[end.source], clocks[destination]);
-        if !end.is_certain() || !wanted.asks_for_messages(pair) {
-            return None;
-        }
-        let local = end.destination;
-        let at = calls[local].binary_search_by_key(&event, |call| call.event).ok()?;
-        Some((pair, program.message_latency(end.source, destination), local, calls[local][at], others[local][at]))
+    let here = transport.rank();
+    let shares = channel_shares(program, workers.threads());
+    let cursor = || CallCursor::new(program, clocks, search);
+    let waited = |cursor: &mut CallCursor<'_>, (channel, event, bound): (usize, u32, i64), waits: &mut QuickestWaits| {
+        let Some((of, call, _)) = cursor.find(channel, event).filter(|found| found.1.waited) else { return };
+        let kind = if of.late { BoundKind::WAITED_OF_TIED } else { BoundKind::waited(call.length) };
+        let (at, (from, to)) = (times[of.receiver][event as usize], of.pair);
+        waits.add(Class { from, to, kind }, grid.window(at), Bound { distance: at - (bound - of.latency), at, kind });
     };
-    message_bounds(transport, program, times, |index, event, bound| {
-        let Some(((from, to), latency, local, call, _)) = of(index, event).filter(|found| found.3.waited) else {
-            return;
-        };
-        let late = wanted.late.contains(&(from, to));
-        let kind = if late { BoundKind::WAITED_OF_TIED } else { BoundKind::waited(call.length) };
-        let at = times[local][event as usize];
-        waits.add(Class { from, to, kind }, grid.window(at), Bound { distance: at - (bound - latency), at, kind });
+    let parts = workers.map(shares.len(), |share| {
+        let (mut cursor, mut waits) = (cursor(), QuickestWaits::default());
+        local_message_bounds(here, program, times, shares[share].clone(), |channel, event, bound| {
+            waited(&mut cursor, (channel, event, bound), &mut waits);
+        });
+        waits
+    });
+    parts.into_iter().for_each(|part| waits.merge(part));
+    let mut remote = cursor();
+    remote_message_bounds(transport, program, times, |channel, event, bound| {
+        waited(&mut remote, (channel, event, bound), waits);
     })?;
+    // The rest is of traffic that goes one way.
+    if search.wanted.one_way.is_empty() {
+        return Ok(());
+    }
     // The same with the ends of the sends that were blocked.
     let mut ends: Vec<Vec<i64>> = times.iter().map(|times| vec![NEVER; times.len()]).collect();
-    for ((ends, calls), others) in ends.iter_mut().zip(calls).zip(others) {
+    for ((ends, calls), others) in ends.iter_mut().zip(search.calls).zip(search.others) {
         for (call, &other) in calls.iter().zip(others).filter(|(call, _)| call.blocking && call.waited) {
             ends[call.event as usize] = other;
         }
     }
-    message_bounds(transport, program, &ends, |index, event, bound| {
-        let blocked = of(index, event).filter(|found| found.3.blocking && !wanted.late.contains(&found.0));
-        let Some(((from, to), latency, _, call, posted)) = blocked else {
-            return;
-        };
-        let left = bound - latency;
+    let mut cursor = cursor();
+    message_bounds(transport, program, &ends, |channel, event, bound| {
+        let blocked = cursor.find(channel, event).filter(|(of, call, _)| call.blocking && !of.late);
+        let Some((of, call, posted)) = blocked else { return };
+        let left = bound - of.latency;
         if left > NEVER / 2 {
-            let kind = BoundKind::blocked(call.length);
-            let class = Class { from: to, to: from, kind };
-            waits.add(class, grid.window(left), Bound { distance: left - posted, at: left, kind });
+            let (kind, (to, from)) = (BoundKind::blocked(call.length), of.pair);
+            let bound = Bound { distance: left - posted, at: left, kind };
+            waits.add(Class { from, to, kind }, grid.window(left), bound);
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_in_any_order_of_events() {
+        let calls: Vec<WaitingCall> = [2, 3, 7, 8, 30, 31, 90]
+            .map(|event| WaitingCall { event, other: 0, length: 0, blocking: true, waited: true })
+            .to_vec();
+        for some in [&calls[..], &calls[..1], &[]] {
+            for guess in 0..=some.len() {
+                for event in 0..100 {
+                    let plain = some.iter().filter(|call| call.event < event).count();
+                    assert_eq!(first_from(some, guess, event), plain, "{event} from {guess} of {}", some.len());
+                }
+            }
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub fn observe(
     grid: &Grid,
 ) -> Result<Option<BoundTable>> {
     let here = transport.rank();
-    let (shares, members) = (shares(program, workers.threads()), hosted_members(program));
+    let (shares, members) = (channel_shares(program, workers.threads()), hosted_members(program));
     let tables = workers.run(shares.len(), &Silent, |share, _| {
         let mut collector = Collector::new(grid);
         let visit = messages(&mut collector, program, times, clocks);
@@ -146,7 +146,7 @@ pub fn inspect(
 }
 
 /// The outgoing channels in `count` parts with about as many messages each.
-fn shares(program: &Program, count: usize) -> Vec<Range<usize>> {
+pub(super) fn channel_shares(program: &Program, count: usize) -> Vec<Range<usize>> {
     let channels = &program.messages.outgoing;
     let all: usize = channels.iter().map(|channel| channel.sends.len()).sum();
     let (mut shares, mut begin, mut seen) = (Vec::new(), 0, 0);
