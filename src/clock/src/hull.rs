@@ -67,28 +67,103 @@ pub fn hulls(seen: impl IntoIterator<Item = Limit>, segment: u32, steepest: Stee
 pub fn widest(least: &[(f64, f64)], most: &[(f64, f64)], steepest: Steepest) -> Option<(f64, f64, f64)> {
     let (from, until) = (least.first()?.0, least.last()?.0);
     let (begin, end) = (most.first()?.0, most.last()?.0);
-    let below = hull(least, 1.0);
-    let above = hull(most, -1.0);
-    let ends = |slope: f64| {
-        let floor = below.iter().map(|p| p.1 - slope * p.0).fold(f64::NEG_INFINITY, f64::max);
-        let ceiling = above.iter().map(|p| p.1 - slope * p.0).fold(f64::INFINITY, f64::min);
-        (floor, ceiling)
-    };
-    let gap = |slope: f64| ends(slope).1 - ends(slope).0;
+    let hulls = Hulls::of(least, most);
+    let gap = |slope: f64| hulls.gap(slope);
     let common = (end - from).min(until - begin);
     let longer = (until - from).max(end - begin);
     let slope = if common <= 0.0 && gap(0.0) >= 0.0 {
         0.0
     } else if common >= 0.0 {
         let steepest = if 2.0 * common >= longer { steepest.overlapping } else { steepest.apart };
-        best_slope(&[&below, &above], steepest, gap)
+        best_slope(&[&hulls.below, &hulls.above], steepest, gap)
     } else {
         // The gap grows towards positive slopes where the lower points come last.
         level_slope(if end < from { steepest.apart } else { -steepest.apart }, gap)
     };
-    let (floor, ceiling) = ends(slope);
-    Some(((floor + ceiling) / 2.0, slope, (ceiling - floor) / 2.0))
+    Some((hulls.middle(slope), slope, gap(slope) / 2.0))
 }
+
+/// The upper hull of what a difference is at least, and the lower one of what it is at most.
+struct Hulls {
+    below: Vec<(f64, f64)>,
+    above: Vec<(f64, f64)>,
+}
+
+impl Hulls {
+    fn of(least: &[(f64, f64)], most: &[(f64, f64)]) -> Hulls {
+        Hulls { below: hull(least, 1.0), above: hull(most, -1.0) }
+    }
+
+    /// The lowest and the highest intercept of lines of a slope.
+    fn ends(&self, slope: f64) -> (f64, f64) {
+        let floor = self.below.iter().map(|p| p.1 - slope * p.0).fold(f64::NEG_INFINITY, f64::max);
+        let ceiling = self.above.iter().map(|p| p.1 - slope * p.0).fold(f64::INFINITY, f64::min);
+        (floor, ceiling)
+    }
+
+    fn gap(&self, slope: f64) -> f64 {
+        let (floor, ceiling) = self.ends(slope);
+        ceiling - floor
+    }
+
+    fn middle(&self, slope: f64) -> f64 {
+        let (floor, ceiling) = self.ends(slope);
+        (floor + ceiling) / 2.0
+    }
+}
+
+/// A line that points permit, and what is known of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct PossibleLine {
+    /// Value at time 0.
+    pub intercept: f64,
+    /// Per unit of time.
+    pub slope: f64,
+    /// How far it is above the points of `least`, and below those of `most`, at least; negative if points contradict it.
+    pub margin: f64,
+    /// By how much it may be wrong at the beginning or at the end of the run; infinite if points contradict it.
+    pub uncertainty: f64,
+}
+
+/// As [`widest`], of clocks whose drifts are known to differ by about `usual`: the less points tell of the slope, the nearer to zero it is. The run is from 0 to `end`.
+pub(super) fn likeliest(
+    least: &[(f64, f64)],
+    most: &[(f64, f64)],
+    end: f64,
+    usual: f64,
+    steepest: Steepest,
+) -> Option<PossibleLine> {
+    let (intercept, slope, margin) = widest(least, most, steepest)?;
+    if margin < 0.0 {
+        return Some(PossibleLine { intercept, slope, margin, uncertainty: f64::INFINITY });
+    }
+    let hulls = Hulls::of(least, most);
+    // The gap is concave: it shrinks to both sides.
+    let extreme = |steepest: f64| {
+        let (mut possible, mut beyond) = (slope, steepest);
+        if hulls.gap(steepest) >= 0.0 {
+            return steepest;
+        }
+        for _ in 0..HALVED {
+            let middle = (possible + beyond) / 2.0;
+            if hulls.gap(middle) >= 0.0 { possible = middle } else { beyond = middle }
+        }
+        possible
+    };
+    let [low, high] = [-steepest.overlapping, steepest.overlapping].map(extreme);
+    let known = (high - low) / 2.0 / RANGE;
+    let slope = (slope * usual * usual / (usual * usual + known * known)).clamp(low, high);
+    let at = |slope: f64, time: f64| hulls.middle(slope) + slope * time;
+    let ends = [slope - known, slope + known].map(|slope| slope.clamp(low, high));
+    let apart = [0.0, end].map(|time| (at(ends[1], time) - at(ends[0], time)).abs() / 2.0);
+    let margin = hulls.gap(slope) / 2.0;
+    Some(PossibleLine { intercept: hulls.middle(slope), slope, margin, uncertainty: apart[0].max(apart[1]) + margin })
+}
+
+/// Half the range of possible slopes is taken for so many standard deviations: the quickest messages of both directions take about as long, so that the middle one is known better than to that.
+const RANGE: f64 = 2.0;
+/// Halvings by which the steepest possible line is found.
+const HALVED: usize = 40;
 
 /// The slope at which `gap` is largest. It is concave and consists of straight parts that meet at the slopes of the hulls' edges.
 fn best_slope(hulls: &[&[(f64, f64)]], steepest: f64, gap: impl Fn(f64) -> f64) -> f64 {
@@ -123,7 +198,7 @@ fn level_slope(steepest: f64, gap: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// The upper hull (`side` 1) or the lower one (`side` -1) of points in order of time.
-fn hull(points: &[(f64, f64)], side: f64) -> Vec<(f64, f64)> {
+pub(super) fn hull(points: &[(f64, f64)], side: f64) -> Vec<(f64, f64)> {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for &point in points {
         while let [.., a, b] = hull[..] {

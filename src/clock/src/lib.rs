@@ -47,6 +47,7 @@ pub mod grid;
 pub mod hull;
 mod inspection;
 mod interval;
+mod joined_hulls;
 pub mod kind;
 mod kinds;
 mod late;

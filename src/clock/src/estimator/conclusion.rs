@@ -1,5 +1,6 @@
 //! What the settled clocks are in the end, and how they compare with the recorded ones and with straight lines.
 
+use super::joined::JoinedClocks;
 use super::start::misfits;
 use super::straight::{self, StraightClocks};
 use super::{Estimator, bridges, recorded, unmeasured};
@@ -36,10 +37,14 @@ impl Estimator {
         let seen = problem.observations;
         let recorded = self.recorded(grid);
         let mut solved = solved;
+        let joined =
+            if self.choice.is_some() && unmeasured(map) { self.joined(measured, grid, problem.clocks) } else { None };
+        let mut without_steps = None;
         if let Some(choice) = self.choice {
             let (observations, anchors) = (seen.clone(), problem.anchors.to_vec());
             let view = TrialData { grid: *grid, observations, now: solved, otherwise: None, anchors };
-            solved = self.compare(problem, choice, view, &recorded, prepared.unwrap_or(measured), map);
+            let table = prepared.unwrap_or(measured);
+            (solved, without_steps) = self.compare(problem, choice, view, &recorded, (table, joined), map);
         }
         if self.model == Method::Network {
             let observed = seen.observed(problem.clocks, problem.windows);
@@ -59,19 +64,27 @@ impl Estimator {
         let shortest = travel.fold(plain.shortest, f64::min).max(0.0);
         self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
         self.certain = half_trip(measured).map_or(0, |half| (CERTAIN * half).floor() as i64);
-        solved
+        match without_steps {
+            Some(lines) => {
+                self.steps.iter_mut().for_each(Vec::clear);
+                lines
+            }
+            None => solved,
+        }
     }
 
-    /// Judges the clocks of `view` beside the `recorded` ones, without offsets as well, and straight lines, by messages that they were not made from. Returns them, or the lines that take their place.
+    /// Judges the clocks of `view` beside the `recorded` ones, without offsets as well, and straight lines, by messages that they were not made from. Returns them, or the lines that take their place; and what these are
+    /// without the steps that were found, if there are none then. `rivals`: the bounds from which lines are made, and lines that no message contradicts.
     fn compare(
         &mut self,
         problem: &Problem<'_>,
         choice: Choice,
         view: TrialData,
         recorded: &Offsets,
-        table: &BoundTable,
+        rivals: (&BoundTable, Option<JoinedClocks>),
         map: &ClockMap,
-    ) -> Offsets {
+    ) -> (Offsets, Option<Offsets>) {
+        let (table, joined) = rivals;
         let (seen, solved) = (problem.observations, &view.now);
         let jury = Jury::of_all(&view);
         let (mut estimated, measured) =
@@ -99,8 +112,15 @@ impl Estimator {
                 || gain.is_feigned_loss() && possible()
                 || gain.is_loss_of_late_messages() && waits()
         };
-        let mut taken = None;
-        if let Some((score, rival)) = rivals.find(|(score, rival)| takes_its_place(score, rival)) {
+        let (mut taken, mut without_steps) = (None, None);
+        let joined = joined.filter(|joined| straight::differ(&joined.beside_steps, solved, seen));
+        let joined = joined.map(|joined| (jury.judge(&joined.beside_steps, self.workers), joined));
+        let joined = joined.filter(|(score, _)| score.gain(&estimated).is_loss_of_the_possible(seen.are_late()));
+        if let Some((score, joined)) = joined {
+            (taken, estimated, without_steps) = (Some(joined.beside_steps), score, Some(joined.offsets));
+            (self.lines, self.towards) = (joined.lines, joined.towards);
+            self.straight = Some(Method::Hull);
+        } else if let Some((score, rival)) = rivals.find(|(score, rival)| takes_its_place(score, rival)) {
             (taken, estimated) = (Some(rival.composition.offsets), score);
             (self.lines, self.towards) = (rival.lines, rival.composition.towards);
             self.straight = Some(rival.method);
@@ -113,6 +133,6 @@ impl Estimator {
             let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
             Unmeasured { gain, estimated, anywhere, contradiction }
         });
-        taken.unwrap_or(view.now)
+        (taken.unwrap_or(view.now), without_steps)
     }
 }

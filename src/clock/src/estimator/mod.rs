@@ -4,6 +4,7 @@ mod bridges;
 mod collectives;
 mod conclusion;
 mod finest;
+mod joined;
 mod jumps;
 mod knots;
 mod recorded;

@@ -87,7 +87,7 @@ pub(super) fn differ(one: &Offsets, other: &Offsets, seen: &Observations) -> boo
 const UNLIKELY: f64 = 1e-3;
 
 /// How steep lines of pairs may be, in ticks per window of the grid.
-fn steepest(grid: &Grid) -> Steepest {
+pub(super) fn steepest(grid: &Grid) -> Steepest {
     let of = |drift: f64| drift * grid.width as f64;
     Steepest { overlapping: of(STEEPEST), apart: of(UNLIKELY) }
 }

@@ -313,7 +313,9 @@ fn messages(
     let here = transport.rank();
     let shares = channel_shares(program, workers.threads());
     let cursor = || CallCursor::new(program, clocks, search);
-    let waited = |cursor: &mut CallCursor<'_>, (channel, event, bound): (usize, u32, i64), waits: &mut QuickestWaits| {
+    let waited = |cursor: &mut CallCursor<'_>,
+                  (channel, event, bound): (usize, u32, i64),
+                  waits: &mut QuickestWaits| {
         let Some((of, call, _)) = cursor.find(channel, event).filter(|found| found.1.waited) else { return };
         let kind = if of.late { BoundKind::WAITED_OF_TIED } else { BoundKind::waited(call.length) };
         let (at, (from, to)) = (times[of.receiver][event as usize], of.pair);

@@ -16,7 +16,7 @@ use clc_clock::windows::BoundTable;
 use clc_clock::{ClockInterval, Collector, Inspected};
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{LengthClass, Result};
+use clc_trace::{CollectiveOp, LengthClass, Result};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -82,9 +82,15 @@ fn bounds_of_member(
     let mut from: BTreeMap<(u32, u32), Vec<Bound>> = BTreeMap::new();
     for instance in member.received() {
         let at = times[member.ends.at(instance.place()) as usize];
-        if let Some((begin, sender)) = begins.before(comm, instance, member.rank).on_another_clock(clock) {
-            let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
+        let (latest, op) = (begins.before(comm, instance, member.rank), comm.instances[instance].op);
+        let kind = BoundKind::collective(op, comm.size);
+        let mut bound = |(begin, sender): (i64, u32)| {
             from.entry((sender, clock)).or_default().push(Bound { distance: at - begin, at, kind });
+        };
+        latest.on_another_clock(clock).map(&mut bound);
+        // One that ends before it began on its own clock shows that this is not one clock. A fence may not have synchronised.
+        if op != CollectiveOp::WIN_FENCE_ASSUMED {
+            latest.of_all().filter(|(_, sender)| *sender == clock).map(bound);
         }
     }
     from

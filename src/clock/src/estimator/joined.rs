@@ -1,0 +1,97 @@
+//! Straight lines for all clocks together, where nothing but messages tells clocks apart.
+//!
+//! Without recorded offsets curves have nothing to hold on to: messages that are late together, as in a wavefront, bend them, and predict the other half of the messages as well as
+//! these. Lines that no message contradicts are then the better clocks, since clocks that bend by more than messages take leave no such line.
+
+use super::Estimator;
+use super::straight::steepest;
+use crate::grid::Grid;
+use crate::hull::{Limit, hulls};
+use crate::joined_hulls::{Line, Run, join};
+use crate::observations::Offsets;
+use crate::reference::{PairLine, compose};
+use crate::windows::BoundTable;
+
+/// Most clocks that are joined: with more, it would take seconds where all talk to all.
+const MOST: usize = 256;
+
+/// How many times the precision of observations a message may arrive before it was sent, and of how many that may be so; as in [`super::straight`].
+const EARLY: f64 = 3.0;
+const FEW: f64 = 5e-4;
+
+/// Drifts of clocks usually differ by this part of one: crystals are specified to 20 to 50 ppm.
+const USUAL: f64 = 30e-6;
+
+/// Straight lines, and what they make of all clocks.
+pub(super) struct JoinedClocks {
+    /// Lines of the pairs.
+    pub lines: Vec<PairLine>,
+    /// Along which pairs clocks are compared with the reference, for the report.
+    pub towards: Vec<Option<u32>>,
+    /// The corrections without any step.
+    pub offsets: Offsets,
+    /// The same beside the steps that were found: what is to be added to these.
+    pub beside_steps: Offsets,
+}
+
+impl Estimator {
+    /// The lines, by messages as they were measured; none if messages do not connect all clocks in both directions, or more than a few contradict the lines. Steps that were found do not count: where clocks
+    /// jump by more than messages take, they contradict the lines.
+    pub(super) fn joined(&self, measured: &BoundTable, grid: &Grid, clocks: usize) -> Option<JoinedClocks> {
+        if clocks > MOST {
+            return None;
+        }
+        let bounds =
+            measured.pairs.iter().flat_map(|(pair, bounds)| bounds.windows().iter().map(move |one| (*pair, one)));
+        let limit = |((a, b), (window, bound)): ((u32, u32), &(u32, crate::bounds::Bound))| {
+            let sent = bound.at.saturating_sub(bound.distance);
+            Limit {
+                a,
+                b,
+                window: *window,
+                at: (bound.at - grid.centre(0)) as f64 / grid.width as f64,
+                least: self.whole_correction(b, bound.at) - self.whole_correction(a, sent) - bound.distance as f64,
+            }
+        };
+        let limits: Vec<Limit> = bounds.map(limit).collect();
+        let end = grid.count.saturating_sub(1) as f64;
+        let run = Run { end, usual: USUAL * grid.width as f64, steepest: steepest(grid) };
+        let joined = join(limits.iter().copied(), clocks, run)?;
+        let lines = joined.lines;
+        let value = |clock: u32, at: f64| lines[clock as usize].0 + lines[clock as usize].1 * at;
+        let is_early =
+            |seen: &&Limit| value(seen.b, seen.at) - value(seen.a, seen.at) < seen.least - EARLY * self.precision;
+        if joined.margin < 0.0 && limits.iter().filter(is_early).count() as f64 > FEW * limits.len() as f64 {
+            return None;
+        }
+        let origin = lines.get(self.reference)?;
+        let row = |line: &Line| -> Vec<f64> {
+            let (intercept, slope) = (line.0 - origin.0, line.1 - origin.1);
+            (0..grid.count).map(|window| intercept + slope * window as f64).collect()
+        };
+        let offsets: Offsets = lines.iter().map(row).collect();
+        let less_steps = |(clock, row): (u32, &Vec<f64>)| {
+            let at = |window: usize| self.step_seen(clock, grid.centre(window), row[window]);
+            (0..row.len()).map(|window| row[window] - at(window)).collect()
+        };
+        let beside_steps = (0..).zip(&offsets).map(less_steps).collect();
+        let lines = hulls(limits.iter().copied(), grid.count.max(2) as u32, steepest(grid));
+        let towards = compose(&lines, clocks, grid.count, grid.count.max(2), Some(self.reference as u32)).towards;
+        Some(JoinedClocks { lines, towards, offsets, beside_steps })
+    }
+
+    /// The correction of a clock at a time, with its steps, but for its constant.
+    fn whole_correction(&self, clock: u32, time: i64) -> f64 {
+        let own = self.offsets.get(clock as usize).map_or(0.0, |row| self.correction(row, time));
+        own + self.step_seen(clock, time, own)
+    }
+
+    /// What the steps of a clock add at a time at which the rest of its correction, but for its constant, is `rest`.
+    fn step_seen(&self, clock: u32, time: i64, rest: f64) -> f64 {
+        let constant = self.constants.get(clock as usize).copied().unwrap_or(0);
+        let stepped = time.saturating_sub(constant).saturating_sub(rest as i64);
+        let step = self.step_at(clock as usize, stepped);
+        // The recorded clock has not stepped yet.
+        self.step_at(clock as usize, stepped.saturating_sub(step as i64))
+    }
+}

@@ -1,0 +1,233 @@
+//! Straight lines for all clocks together that no message contradicts, where there are such: pair by pair ([`super::hull`]), but with the messages of all pairs.
+//!
+//! Lines of pairs do not add up to nothing around a cycle. Along a path from one clock to another some messages beside the path come out early, and which path is taken makes a difference. Here the two
+//! clocks whose line is known best become one group, whose members keep that line between them. What messages permit between two groups is what those between any of their members do; the two groups whose line
+//! is known best then are joined to one, and so on. Every message counts where the two groups come together that its clocks are in.
+
+use super::hull::{Limit, Steepest, hull, likeliest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Points (time, value) of two groups: what the correction of the second minus that of the first is at least, and at most.
+type Limits = [Vec<(f64, f64)>; 2];
+
+/// A straight line: intercept and slope.
+pub type Line = (f64, f64);
+
+/// Lines for all clocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JoinedLines {
+    /// Correction of each clock, with that of the first one zero.
+    pub lines: Vec<Line>,
+    /// What messages take at least by these clocks, or half of what there was to choose between groups: the least of all that were joined. No message contradicts the lines if it is not negative.
+    pub margin: f64,
+}
+
+/// What is known between two groups.
+struct Between {
+    limits: Limits,
+    /// The widest line; none where messages go one way only.
+    line: Option<Line>,
+    /// How far it is from the points on both sides.
+    margin: f64,
+    /// How little is known of it, as the bits of a number: negative numbers are none.
+    uncertainty: u64,
+}
+
+impl Between {
+    fn new(limits: Limits, run: Run) -> Between {
+        let found = likeliest(&limits[0], &limits[1], run.end, run.usual, run.steepest);
+        let unknown = found.map_or(f64::INFINITY, |line| match line.margin {
+            // Of lines that messages contradict those are the last resort that are contradicted most.
+            margin if margin < 0.0 => IMPOSSIBLE - margin,
+            _ => line.uncertainty,
+        });
+        let (line, margin) = (found.map(|line| (line.intercept, line.slope)), found.map_or(0.0, |line| line.margin));
+        Between { limits, line, margin, uncertainty: unknown.to_bits() }
+    }
+}
+
+/// What is known of a run, and of clocks, beforehand.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// It is from time 0 to this.
+    pub end: f64,
+    /// By how much the drifts of two clocks usually differ, in ticks per unit of time. Where messages tell less of them, they are taken to be the smaller.
+    pub usual: f64,
+    /// By how much they can differ.
+    pub steepest: Steepest,
+}
+
+/// More than any line is unknown to, in ticks: what is beyond it is contradicted.
+const IMPOSSIBLE: f64 = 1e30;
+
+/// Points in order of time, one at a time, and only those that decide.
+fn decisive(mut points: Vec<(f64, f64)>, side: f64) -> Vec<(f64, f64)> {
+    points.sort_by(|one, other| one.0.total_cmp(&other.0).then((side * other.1).total_cmp(&(side * one.1))));
+    points.dedup_by_key(|point| point.0.to_bits());
+    hull(&points, side)
+}
+
+/// The same limits of the second group with another one in place of the first, whose correction is higher by `line`; or the other way round.
+fn shifted(limits: Limits, (intercept, slope): Line, sign: f64) -> Limits {
+    limits.map(|points| points.into_iter().map(|(at, value)| (at, value + sign * (intercept + slope * at))).collect())
+}
+
+/// The limits of the first minus the second.
+fn reversed([least, most]: Limits) -> Limits {
+    let negative = |points: Vec<(f64, f64)>| points.into_iter().map(|(at, value)| (at, -value)).collect();
+    [negative(most), negative(least)]
+}
+
+/// A line for each of so many clocks by what messages say. None if they do not connect all clocks in both directions.
+pub fn join(seen: impl IntoIterator<Item = Limit>, clocks: usize, run: Run) -> Option<JoinedLines> {
+    let mut limits: BTreeMap<(u32, u32), Limits> = BTreeMap::new();
+    for seen in seen {
+        let (pair, side, value) =
+            if seen.a < seen.b { ((seen.a, seen.b), 0, seen.least) } else { ((seen.b, seen.a), 1, -seen.least) };
+        limits.entry(pair).or_default()[side].push((seen.at, value));
+    }
+    let between = |[least, most]: Limits| Between::new([decisive(least, 1.0), decisive(most, -1.0)], run);
+    let mut pairs: BTreeMap<(u32, u32), Between> =
+        limits.into_iter().map(|(pair, limits)| (pair, between(limits))).collect();
+    let mut open: BTreeSet<(u64, (u32, u32))> = pairs.iter().map(|(pair, known)| (known.uncertainty, *pair)).collect();
+    // Groups have the numbers of their first clocks, whose line within the group is zero.
+    let (mut lines, mut margin): (Vec<Line>, f64) = (vec![(0.0, 0.0); clocks], f64::INFINITY);
+    let mut groups: Vec<Vec<u32>> = (0..clocks as u32).map(|clock| vec![clock]).collect();
+    while let Some((_, (first, second))) = open.pop_first() {
+        let Between { line, margin: own, .. } = pairs.remove(&(first, second))?;
+        let line = line?;
+        margin = margin.min(own);
+        for clock in std::mem::take(&mut groups[second as usize]) {
+            let own = &mut lines[clock as usize];
+            *own = (own.0 + line.0, own.1 + line.1);
+            groups[first as usize].push(clock);
+        }
+        let beside: Vec<(u32, u32)> = pairs.keys().filter(|(a, b)| *a == second || *b == second).copied().collect();
+        for pair in beside {
+            let known = pairs.remove(&pair)?;
+            open.remove(&(known.uncertainty, pair));
+            // Of another group minus this one.
+            let (other, limits) = match pair {
+                (own, other) if own == second => (other, known.limits),
+                (other, _) => (other, reversed(known.limits)),
+            };
+            let limits = shifted(limits, line, 1.0);
+            let (pair, limits) =
+                if first < other { ((first, other), limits) } else { ((other, first), reversed(limits)) };
+            let mut all = limits;
+            if let Some(known) = pairs.remove(&pair) {
+                open.remove(&(known.uncertainty, pair));
+                all.iter_mut().zip(known.limits).for_each(|(all, more)| all.extend(more));
+            }
+            let known = between(all);
+            open.insert((known.uncertainty, pair));
+            pairs.insert(pair, known);
+        }
+    }
+    (groups.first().map_or(0, Vec::len) == clocks).then_some(JoinedLines { lines, margin })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RUN: Run = Run { end: 50.0, usual: 1e9, steepest: Steepest { overlapping: 1e3, apart: 1e3 } };
+
+    /// A message with clocks that have these corrections, which takes so long.
+    fn message(lines: &[Line], (a, b): (u32, u32), at: f64, travel: f64) -> Limit {
+        let value = |clock: u32| lines[clock as usize].0 + lines[clock as usize].1 * at;
+        Limit { a, b, window: at as u32, at, least: value(b) - value(a) - travel }
+    }
+
+    fn value(lines: &[Line], clock: u32, at: f64) -> f64 {
+        lines[clock as usize].0 + lines[clock as usize].1 * at
+    }
+
+    /// By how much the message that is earliest with these clocks is early; negative if none is.
+    fn earliest(lines: &[Line], seen: &[Limit]) -> f64 {
+        let early = |seen: &Limit| seen.least - (value(lines, seen.b, seen.at) - value(lines, seen.a, seen.at));
+        seen.iter().map(early).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_contradicts_lines_with_a_margin(
+            lines in prop::collection::vec((-1e4f64..1e4, -20.0f64..20.0), 2..7),
+            messages in prop::collection::vec((0u32..7, 0u32..7, 0.0f64..50.0, 10.0f64..500.0), 1..300)
+        ) {
+            let clocks = lines.len() as u32;
+            let pairs = messages.iter().map(|(a, b, at, travel)| ((a % clocks, b % clocks), *at, *travel));
+            let seen: Vec<Limit> = pairs
+                .filter(|((a, b), ..)| a != b)
+                .map(|(pair, at, travel)| message(&lines, pair, at, travel))
+                .collect();
+            if let Some(found) = join(seen.iter().copied(), lines.len(), RUN) {
+                prop_assert_eq!(found.lines[0], (0.0, 0.0));
+                prop_assert!(earliest(&found.lines, &seen) <= 1e-6 - found.margin);
+                // Of two clocks there is always one.
+                prop_assert!(found.margin >= -1e-6 || clocks > 2);
+            }
+        }
+
+        #[test]
+        fn lines_are_as_good_as_the_quickest_messages(
+            lines in prop::collection::vec((-1e4f64..1e4, -20.0f64..20.0), 3..9), late in 100.0f64..1e4
+        ) {
+            // A ring, in which the quickest message of a direction takes 10 at its beginning and at its end, and those between any pair of other clocks are late.
+            let clocks = lines.len() as u32;
+            let mut seen = Vec::new();
+            for a in 0..clocks {
+                for b in (0..clocks).filter(|b| *b != a) {
+                    let near = (a + 1) % clocks == b || (b + 1) % clocks == a;
+                    for at in [0.0, 25.0, 50.0] {
+                        seen.push(message(&lines, (a, b), at, if near && at != 25.0 { 10.0 } else { 10.0 + late }));
+                    }
+                }
+            }
+            let found = join(seen, lines.len(), RUN).expect("connected");
+            for (clock, line) in (0..).zip(&found.lines) {
+                for at in [0.0, 50.0] {
+                    let truth = value(&lines, clock, at) - value(&lines, 0, at);
+                    prop_assert!((line.0 + line.1 * at - truth).abs() < 1e-6, "clock {clock}: {line:?} at {at}, {truth}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_messages_of_two_groups_count() {
+        // Clocks 0 and 1 are known well, and so are 2 and 3; between the two groups one direction is known from one pair and the other one from another.
+        let lines = [(0.0, 0.0), (300.0, 1.0), (-50.0, 2.0), (8.0, -3.0)];
+        let mut seen = Vec::new();
+        for at in [0.0, 10.0, 20.0] {
+            for pair in [(0, 1), (1, 0), (2, 3), (3, 2)] {
+                seen.push(message(&lines, pair, at, 5.0));
+            }
+            seen.push(message(&lines, (1, 2), at, 40.0));
+            seen.push(message(&lines, (3, 0), at, 40.0));
+        }
+        let found = join(seen.iter().copied(), 4, RUN).expect("connected");
+        for (line, truth) in found.lines.iter().zip(lines) {
+            assert!((line.0 - truth.0).abs() < 1e-9 && (line.1 - truth.1).abs() < 1e-9, "{line:?} {truth:?}");
+        }
+        assert!((found.margin - 5.0).abs() < 1e-9, "{}", found.margin);
+        // Nothing comes back.
+        seen.retain(|seen| (seen.a, seen.b) != (3, 0));
+        assert!(join(seen, 4, RUN).is_none());
+        assert!(join([], 1, RUN).is_some() && join([], 2, RUN).is_none());
+    }
+
+    #[test]
+    fn clocks_that_bend_have_no_lines() {
+        let bent = |at: f64| if (5.0..15.0).contains(&at) { 100.0 } else { 0.0 };
+        let both = |at: f64| {
+            [
+                Limit { a: 0, b: 1, window: 0, at, least: bent(at) - 20.0 },
+                Limit { a: 1, b: 0, window: 0, at, least: -bent(at) - 20.0 },
+            ]
+        };
+        let found = join((0..20).flat_map(|at| both(f64::from(at))), 2, RUN).expect("connected");
+        assert!((found.margin + 30.0).abs() < 1e-6, "{}", found.margin);
+    }
+}
