@@ -429,7 +429,10 @@ fn who_waits_for_anybody_may_be_missing_elsewhere() {
     job.says(
         JobVerdict::Still,
         &[1],
-        &["rank 1 is missing in MPI_Barrier, operation 1", "it has been in MPI_Recv for 42.0 s"],
+        &[
+            "rank 1 is missing in MPI_Barrier, operation 1",
+            "it has been in MPI_Recv from any rank (any tag) for 42.0 s",
+        ],
     );
 }
 
@@ -514,6 +517,62 @@ fn waits_for_anybody_and_tests_in_vain_are_told() {
     let call = job.put(1, operation("Recv", WORLD, 0, 3, 0)).call.as_mut().unwrap();
     call.polls = true;
     assert_eq!(diagnose(None, &job).rows[1].state, "tests");
+}
+
+/// Of those that are missing, 0 is in a call whose waits are not followed, perhaps for 1.
+#[test]
+fn all_that_the_missing_ones_do_is_told_and_who_computes_first() {
+    let mut job = job(4, 0);
+    (2..4).for_each(|rank| job.barrier(rank, 1));
+    job.put(0, operation("Comm_create_group", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap().what = None;
+    let parts = [
+        "ranks 0, 1 are missing in MPI_Barrier, operation 1 of MPI_COMM_WORLD, where ranks 2, 3 have waited",
+        "; rank 1 computes, outside of MPI for 42.0 s, rank 0 has been in MPI_Comm_create_group for 42.0 s",
+    ];
+    job.says(JobVerdict::Still, &[0, 1], &parts);
+    job.ranks[0].call = None;
+    job.says(JobVerdict::Still, &[0, 1], &["; they compute, outside of MPI for 42.0 s"]);
+}
+
+#[test]
+fn who_is_in_a_call_that_is_not_followed_does_not_compute() {
+    let mut job = job(4, 0);
+    for rank in [0, 2, 3] {
+        job.put(rank, operation("File_open", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap().what = None;
+    }
+    let parts = [
+        "ranks 0, 2, 3 have been in MPI_File_open for 42.0 s, it is not known for whom",
+        "; rank 1 computes, outside of MPI for 42.0 s",
+    ];
+    job.says(JobVerdict::Still, &[1], &parts);
+    job.put(1, operation("File_open", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap().what = None;
+    job.says(JobVerdict::Still, &[0, 1, 2, 3], &["ranks 0-3 have been in MPI_File_open for 42.0 s"]);
+}
+
+/// As in `MPI_Intercomm_create`, in which one leader waits for the other.
+#[test]
+fn who_computes_is_told_beside_a_wait_for_somebody_unknown() {
+    let mut job = job(4, 0);
+    for rank in [0, 2] {
+        job.put(rank, operation("Intercomm_create", WORLD, NOBODY, 0, 0));
+    }
+    let parts = ["ranks 0, 2 wait in MPI_Intercomm_create", "cannot be determined; ranks 1, 3 compute, outside of MPI"];
+    job.says(JobVerdict::Still, &[1, 3], &parts);
+}
+
+#[test]
+fn a_request_is_told_with_the_call_that_waits_for_it() {
+    let mut job = job(3, 0);
+    let call = job.put(0, operation("Wait", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap();
+    (call.what, call.waits, call.requests) = (None, vec![operation("Recv_init", WORLD, 1, 8, 0)], 1);
+    job.says(JobVerdict::Still, &[1], &["rank 0 has waited", "in MPI_Wait for MPI_Recv_init from rank 1 (tag 8); it"]);
+    let call = job.ranks[0].call.as_mut().unwrap();
+    (call.function, call.requests) = ("MPI_Waitany".into(), 4);
+    job.says(JobVerdict::Still, &[1], &["in MPI_Waitany for 4 requests, among them MPI_Recv_init from rank 1 (tag 8)"]);
+    (job.ranks[0].call.as_mut().unwrap().function, job.ranks[0].call.as_mut().unwrap().requests) =
+        ("MPI_Wait".into(), 1);
+    job.put(1, operation("Recv", WORLD, 0, 1, 0));
+    job.says(JobVerdict::Still, &[0, 1], &["in a cycle", "rank 0 in MPI_Wait for MPI_Recv_init from rank 1 (tag 8)"]);
 }
 
 #[test]
