@@ -23,8 +23,19 @@ pub struct Cause {
 
 /// So many ranks of a cycle are told one by one.
 const TOLD: usize = 6;
+/// So many places in which ranks are missing are told.
+const PLACES: usize = 3;
 /// So many things that ranks do are told.
 const ACTIVITIES: usize = 3;
+
+/// For whom a rank waits, and where.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Needed {
+    whom: Vec<u32>,
+    /// They have not come to a collective operation.
+    collective: bool,
+    text: String,
+}
 
 /// What a rank does: a verb in the form for several of them, where, and since when.
 struct Activity {
@@ -230,8 +241,7 @@ impl Context<'_> {
     fn within(&self, state: &RankState, operation: &Operation, rank: u32) -> String {
         let text = self.all.comms.operation(operation, rank);
         match &state.call {
-            // Who has not come to a collective operation is missing there, whatever others call to wait for it.
-            Some(call) if call.what.as_ref() != Some(operation) && operation.sequence == 0 => {
+            Some(call) if call.what.as_ref() != Some(operation) => {
                 let among = match call.requests {
                     0 | 1 => String::new(),
                     count => format!("{count} requests, among them "),
@@ -265,53 +275,80 @@ impl Context<'_> {
 
     /// What others wait for that these ranks have not done.
     fn missing_where(&self, ranks: &[u32]) -> String {
-        let on_them =
-            |rank: &u32| self.all.waits.get(rank).is_some_and(|wait| ranks.iter().any(|rank| wait.on.contains(rank)));
-        let direct: Vec<u32> = self.all.waits.keys().copied().filter(on_them).collect();
         let (count, longest) = self.waiting(ranks);
-        let mut groups: BTreeMap<String, (bool, Vec<u32>)> = BTreeMap::new();
-        for &rank in &direct {
-            let Some(state) = self.all.states.get(&rank) else { continue };
-            let (collective, text) = match state.phase {
-                Phase::Init => (true, "MPI_Init".to_owned()),
-                Phase::Finalizing => (true, "MPI_Finalize".to_owned()),
-                _ => {
-                    let mut operations = self.operations(state);
-                    let about = operations.find(|operation| {
-                        let peer = self.all.comms.global(operation.comm, operation.peer, rank);
-                        operation.sequence > 0 || operation.on_epoch() || peer.is_some_and(|peer| ranks.contains(&peer))
-                    });
-                    let again = if about.is_some_and(Operation::only_looks) { "repeated " } else { "" };
-                    let epoch = self.all.waits.get(&rank).and_then(|wait| wait.epoch);
-                    let needs = match epoch.filter(|_| about.is_some_and(Operation::on_epoch)) {
-                        Some(Missing::Unlock) => format!(", on which {} a lock", Ranks(ranks).are("hold")),
-                        Some(Missing::Attention) => format!(", which may need {} to be in MPI", Ranks(ranks)),
-                        Some(Missing::Post) => format!(", which needs MPI_Win_post on {}", Ranks(ranks)),
-                        Some(Missing::Complete) => format!(", which needs MPI_Win_complete on {}", Ranks(ranks)),
-                        None => String::new(),
-                    };
-                    let text = about.map(|about| format!("{again}{}{needs}", self.within(state, about, rank)));
-                    let text = text.unwrap_or_default();
-                    (about.is_some_and(|about| about.sequence > 0), text)
-                }
-            };
-            let group = groups.entry(text).or_insert((collective, Vec::new()));
-            group.1.push(rank);
+        // Those that wait for the same ranks in the same place, the most first.
+        let mut groups: BTreeMap<Needed, Vec<u32>> = BTreeMap::new();
+        for (&rank, _) in self.all.waits.iter() {
+            if let Some(needed) = self.needed(rank, ranks) {
+                groups.entry(needed).or_default().push(rank);
+            }
         }
-        let Some((text, (collective, waiting))) = groups.into_iter().max_by_key(|(_, (_, ranks))| ranks.len()) else {
+        let mut groups: Vec<(Needed, Vec<u32>)> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, waiting)| std::cmp::Reverse(waiting.len()));
+        let (mut told, mut parts, mut open) = (0, Vec::new(), ranks.iter().copied().collect::<BTreeSet<u32>>());
+        for (Needed { whom, collective, text }, waiting) in groups {
+            if parts.len() == PLACES || !whom.iter().any(|rank| open.contains(rank)) {
+                continue;
+            }
+            open.retain(|rank| !whom.contains(rank));
+            told += waiting.len();
+            let waited = duration(self.longest(&waiting));
+            let wait = Ranks(&waiting).are("have waited");
+            parts.push(if collective {
+                format!("{} missing in {text}, where {wait} for {waited}", Ranks(&whom).are("are"))
+            } else {
+                format!("{wait} for {} for {waited}, in {text}", Ranks(&whom))
+            });
+        }
+        if parts.is_empty() {
             return format!("others have waited for {} for {}", Ranks(ranks), duration(longest));
-        };
-        let rest = match count - waiting.len().min(count) {
+        }
+        let rest = match count - told.min(count) {
             0 => String::new(),
             more => format!(" ({})", more_wait(more)),
         };
-        let waited = duration(self.longest(&waiting));
-        if collective {
-            let wait = Ranks(&waiting).are("have waited");
-            format!("{} missing in {text}, where {wait} for {waited}{rest}", Ranks(ranks).are("are"))
-        } else {
-            format!("{} for {} for {waited}, in {text}{rest}", Ranks(&waiting).are("have waited"), Ranks(ranks))
+        format!("{}{rest}", parts.join(", and "))
+    }
+
+    /// What a rank waits for that some of these ranks have not done.
+    fn needed(&self, rank: u32, ranks: &[u32]) -> Option<Needed> {
+        let (wait, state) = (self.all.waits.get(&rank)?, self.all.states.get(&rank)?);
+        let of_these =
+            |on: &BTreeSet<u32>| on.iter().copied().filter(|rank| ranks.contains(rank)).collect::<Vec<u32>>();
+        let whom = of_these(&wait.on);
+        if whom.is_empty() {
+            return None;
         }
+        let everybody = match state.phase {
+            Phase::Init => Some("MPI_Init"),
+            Phase::Finalizing => Some("MPI_Finalize"),
+            _ => None,
+        };
+        if let Some(text) = everybody {
+            return Some(Needed { whom, collective: true, text: text.to_owned() });
+        }
+        let mut operations = self.operations(state);
+        let Some(about) = operations.find(|about| !of_these(&self.all.needs(rank, about)).is_empty()) else {
+            return Some(Needed {
+                whom,
+                collective: false,
+                text: self.place(state).trim_start_matches("in ").to_owned(),
+            });
+        };
+        let collective = about.sequence > 0;
+        // Of several messages one is told, but all of their senders are missing.
+        let whom = if collective { of_these(&self.all.needs(rank, about)) } else { whom };
+        let again = if about.only_looks() { "repeated " } else { "" };
+        let needs = match wait.epoch.filter(|_| about.on_epoch()) {
+            Some(Missing::Unlock) => format!(", on which {} a lock", Ranks(&whom).are("hold")),
+            Some(Missing::Attention) => format!(", which may need {} to be in MPI", Ranks(&whom)),
+            Some(Missing::Post) => format!(", which needs MPI_Win_post on {}", Ranks(&whom)),
+            Some(Missing::Complete) => format!(", which needs MPI_Win_complete on {}", Ranks(&whom)),
+            None => String::new(),
+        };
+        // Who has not come to a collective operation is missing there, whatever others call to wait for it.
+        let place = if collective { self.all.comms.operation(about, rank) } else { self.within(state, about, rank) };
+        Some(Needed { whom, collective, text: format!("{again}{place}{needs}") })
     }
 
     /// What those do that are waited for: first who is outside of MPI, since those in MPI may wait for them in a way that is not followed.
@@ -366,10 +403,7 @@ impl Context<'_> {
             .take(TOLD)
             .filter_map(|(i, rank)| {
                 let (state, next) = (self.all.states.get(rank)?, cycle[(i + 1) % cycle.len()]);
-                let on_next = self.operations(state).find(|operation| {
-                    let peer = self.all.comms.global(operation.comm, operation.peer, *rank);
-                    peer == Some(next) && operation.sequence == 0
-                });
+                let on_next = self.operations(state).find(|operation| self.all.needs(*rank, operation).contains(&next));
                 let what = on_next
                     .map(|operation| self.within(state, operation, *rank))
                     .or_else(|| self.all.comms.call(state))

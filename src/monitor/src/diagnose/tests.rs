@@ -534,6 +534,50 @@ fn all_that_the_missing_ones_do_is_told_and_who_computes_first() {
     job.says(JobVerdict::Still, &[0, 1], &["; they compute, outside of MPI for 42.0 s"]);
 }
 
+/// 0 waits for 1 and 2 for 3: nobody waits for both.
+#[test]
+fn of_two_ranks_that_are_missing_each_is_told_where_it_is() {
+    let mut job = job(4, 0);
+    job.put(0, operation("Recv", WORLD, 1, 1, 0));
+    job.put(2, operation("Recv", WORLD, 3, 2, 0));
+    let parts = [
+        "rank 0 has waited for rank 1 for 42.0 s, in MPI_Recv from rank 1 (tag 1), and rank 2 has waited for rank 3 for 42.0 s",
+        "in MPI_Recv from rank 3 (tag 2); they compute",
+    ];
+    job.says(JobVerdict::Still, &[1, 3], &parts);
+}
+
+/// Both requests belong to collective operations; rank 1 has come to the first one.
+#[test]
+fn of_several_requests_the_one_is_told_that_is_waited_for() {
+    let mut job = job(2, 4);
+    let call = job.put(0, operation("Ibarrier", WORLD, NOBODY, 0, 5)).call.as_mut().unwrap();
+    let requests = [4, 5].map(|sequence| operation("Ibarrier", WORLD, NOBODY, 0, sequence)).to_vec();
+    (call.function, call.what, call.waits, call.requests) = ("MPI_Waitall".into(), None, requests, 2);
+    job.says(
+        JobVerdict::Still,
+        &[1],
+        &["rank 1 is missing in MPI_Ibarrier, operation 5 of MPI_COMM_WORLD, where rank 0"],
+    );
+    job.put(1, operation("Recv", WORLD, 0, 7, 0));
+    let parts =
+        ["rank 0 in MPI_Waitall for 2 requests, among them MPI_Ibarrier, operation 5 of MPI_COMM_WORLD, rank 1"];
+    job.says(JobVerdict::Still, &[0, 1], &parts);
+}
+
+/// Everybody has locked all parts, and a library may need the target to be in MPI.
+#[test]
+fn operations_on_all_parts_of_a_window_may_need_who_is_outside() {
+    let mut job = job_with_window(4);
+    for rank in [0, 2, 3] {
+        job.put(rank, operation("Win_unlock_all", WINDOW, NOBODY, 0, 0));
+    }
+    for rank in 0..4 {
+        job.ranks[rank].epochs = vec![epoch(EpochKind::All, NOBODY, &[], 50.0, None)];
+    }
+    job.says(JobVerdict::Still, &[1], &["in MPI_Win_unlock_all", "which may need rank 1 to be in MPI; it computes"]);
+}
+
 #[test]
 fn who_is_in_a_call_that_is_not_followed_does_not_compute() {
     let mut job = job(4, 0);
