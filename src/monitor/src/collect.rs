@@ -10,10 +10,10 @@ use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long an agent may take to answer if nothing says that it lives.
+/// How long the node of an agent may take to accept a connection.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// The same if others say so, or if its node accepts connections: then it is not silent, but slow, as all are on a machine that is busy. Should it die meanwhile,
-/// others say that, or its kernel refuses the connection.
+/// How long an agent may take to answer if its node accepts connections, or others call it alive: then it is not silent, but slow, as all are on a machine that is busy. Should it die
+/// meanwhile, others say that, or its kernel refuses the connection.
 const LONG: Duration = Duration::from_millis(2_900);
 /// The same of one that has not answered a moment ago, or that others call dead: if it is there again, it answers at once.
 const SHORT: Duration = Duration::from_millis(100);
@@ -101,8 +101,8 @@ pub fn collect(job: &Job, comms: &BTreeSet<u64>) -> Collected {
 
 /// What a thread that asks an agent has heard.
 enum Heard {
-    /// The node of this agent has accepted the connection.
-    Reached(u32),
+    /// Whether the node of this agent has accepted a connection in time. Only who asks can tell: others do not know whether it got a core to do so.
+    Reached(u32, bool),
     /// What the agent at this place says; nothing if it does not answer.
     Answer(usize, Option<AgentReport>),
     /// What an agent that has answered before knows of others by now.
@@ -116,8 +116,8 @@ struct Expectations {
     gone: BTreeSet<u32>,
     /// Whom some other agent called alive when it was asked last.
     alive: BTreeSet<u32>,
-    /// Whose nodes accept connections.
-    reached: BTreeSet<u32>,
+    /// Whose nodes have not accepted a connection in time.
+    unreached: BTreeSet<u32>,
 }
 
 impl Expectations {
@@ -132,19 +132,11 @@ impl Expectations {
     }
 
     /// How long the slowest of these may take.
-    fn patience<'a>(&self, mut waits: impl Iterator<Item = &'a u32> + Clone) -> Duration {
-        let expected = waits.clone().any(|number| !self.gone.contains(number));
-        let lives = |number: &u32| self.alive.contains(number) || self.reached.contains(number);
-        let alive = waits.any(|number| !self.gone.contains(number) && lives(number));
+    fn patience<'a>(&self, mut waits: impl Iterator<Item = &'a u32>) -> Duration {
+        let lives = |number: &u32| self.alive.contains(number) || !self.unreached.contains(number);
+        let slow = waits.any(|number| !self.gone.contains(number) && lives(number));
         // A little longer than it takes those who ask to give up.
-        SHORT
-            + if alive {
-                LONG
-            } else if expected {
-                PATIENCE
-            } else {
-                Duration::ZERO
-            }
+        SHORT + if slow { LONG } else { Duration::ZERO }
     }
 }
 
@@ -165,7 +157,7 @@ fn ask_all(
         waits.insert(place, agent.number);
         std::thread::spawn(move || {
             // Who does not wait for it any more does not hear it.
-            let reached = || drop(tell.send(Heard::Reached(agent.number)));
+            let reached = |whether| drop(tell.send(Heard::Reached(agent.number, whether)));
             let _ = tell.send(Heard::Answer(place, report(&job, &agent, &question, reached)));
         });
     }
@@ -194,9 +186,8 @@ fn ask_all(
                 }
                 answers[place].1 = answer;
             }
-            Ok(Heard::Reached(number)) => {
-                known.reached.insert(number);
-            }
+            Ok(Heard::Reached(number, false)) => drop(known.unreached.insert(number)),
+            Ok(Heard::Reached(number, true)) => drop(known.unreached.remove(&number)),
             Ok(Heard::Again(report)) => {
                 awaited = false;
                 report.iter().for_each(|report| known.learn(report));
@@ -249,21 +240,31 @@ fn is_replaced(agent: &AgentFile, reports: &[AgentReport]) -> bool {
     others.any(|report| agent.ranks.iter().all(|&rank| sees(report, rank)))
 }
 
-fn report(job: &Job, agent: &AgentFile, question: &Question, reached: impl FnOnce()) -> Option<AgentReport> {
+fn report(job: &Job, agent: &AgentFile, question: &Question, tell: impl Fn(bool)) -> Option<AgentReport> {
     if agent.ended.is_some() {
         return read_json(&AgentFile::last(job, agent.number)).ok();
     }
-    let (begun, mut reached) = (Instant::now(), Some(reached));
+    let begun = Instant::now();
     loop {
-        let here = || reached.take().into_iter().for_each(|reached| reached());
-        match ask_reached(agent.query, &job.key, question, LONG, here) {
+        let mut reached = false;
+        let here = || {
+            reached = true;
+            tell(true);
+        };
+        match ask_reached(agent.query, &job.key, question, [PATIENCE, LONG], here) {
             Ok(report) => return Some(report),
+            Err(error) if !reached && is_late(&error) && begun.elapsed() < LONG => tell(false),
             // It answers as many as it can already.
             Err(error) if is_turned_away(&error) && begun.elapsed() < LONG => std::thread::sleep(AGAIN),
             // It may have ended since its file was read.
             Err(_) => return read_json(&AgentFile::last(job, agent.number)).ok(),
         }
     }
+}
+
+/// Whether time is over.
+fn is_late(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
 }
 
 /// Whether a connection was accepted and closed without an answer.
@@ -447,13 +448,29 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_whose_node_cannot_be_reached_is_not_waited_for_long() {
+    fn an_agent_whose_node_cannot_be_reached_is_waited_for_only_if_others_call_it_alive() {
         let (mut known, waits) = (Expectations::default(), [1]);
-        assert_eq!(known.patience(waits.iter()), SHORT + PATIENCE);
-        known.reached.insert(1);
+        assert_eq!(known.patience(waits.iter()), SHORT + LONG, "it has not been found out");
+        known.unreached.insert(1);
+        assert_eq!(known.patience(waits.iter()), SHORT);
+        known.alive.insert(1);
         assert_eq!(known.patience(waits.iter()), SHORT + LONG);
         known.gone.insert(1);
         assert_eq!(known.patience(waits.iter()), SHORT);
+    }
+
+    /// An address of the documentation block, which nobody has.
+    #[test]
+    fn a_node_that_does_not_accept_a_connection_is_given_up() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let job = job(directory.path());
+        let nowhere = "192.0.2.1:9".parse().expect("an address");
+        let lost = AgentFile { query: nowhere, ..agent(&job, 1, &[], Duration::ZERO) };
+        let agents = [agent(&job, 0, &["suspect"], Duration::ZERO), lost];
+        let begun = Instant::now();
+        let answers = ask_all(&job, &agents, &Question::Report(Vec::new()), &mut Expectations::default());
+        assert_eq!(answers.iter().map(|(_, answer)| answer.is_some()).collect::<Vec<_>>(), [true, false]);
+        assert!(begun.elapsed() < PATIENCE + SHORT + Duration::from_millis(500), "{:?}", begun.elapsed());
     }
 
     /// As one does that answers as many others as it can.
