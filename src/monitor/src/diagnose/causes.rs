@@ -6,6 +6,7 @@ use super::windows::Missing;
 use super::words::{Ranks, duration};
 use crate::state::layout::NOBODY;
 use crate::state::{Life, MpiCall, Operation, Phase, RankState};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why others wait.
@@ -276,7 +277,7 @@ impl Context<'_> {
     /// What others wait for that these ranks have not done.
     fn missing_where(&self, ranks: &[u32]) -> String {
         let (count, longest) = self.waiting(ranks);
-        // Those that wait for the same ranks in the same place, the most first.
+        // Those that wait for the same ranks in the same place.
         let mut groups: BTreeMap<Needed, Vec<u32>> = BTreeMap::new();
         for (&rank, _) in self.all.waits.iter() {
             if let Some(needed) = self.needed(rank, ranks) {
@@ -284,7 +285,10 @@ impl Context<'_> {
             }
         }
         let mut groups: Vec<(Needed, Vec<u32>)> = groups.into_iter().collect();
-        groups.sort_by_key(|(_, waiting)| std::cmp::Reverse(waiting.len()));
+        // Of several requests the one that is told may be complete: what is certain comes first.
+        let strength =
+            |waiting: &[u32]| waiting.iter().filter_map(|rank| Some(self.all.waits.get(rank)?.strength)).min();
+        groups.sort_by_key(|(_, waiting)| Reverse((strength(waiting), waiting.len())));
         let (mut told, mut parts, mut open) = (0, Vec::new(), ranks.iter().copied().collect::<BTreeSet<u32>>());
         for (Needed { whom, collective, text }, waiting) in groups {
             if parts.len() == PLACES || !whom.iter().any(|rank| open.contains(rank)) {

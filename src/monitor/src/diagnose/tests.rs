@@ -547,6 +547,20 @@ fn of_two_ranks_that_are_missing_each_is_told_where_it_is() {
     job.says(JobVerdict::Still, &[1, 3], &parts);
 }
 
+/// 2 may have sent to 0 what that waits for, but not to 1.
+#[test]
+fn a_wait_that_is_certain_is_told_before_one_of_several_requests() {
+    let mut job = job(3, 0);
+    let call = job.put(0, operation("Waitall", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap();
+    let requests = vec![operation("Irecv", WORLD, 1, 7, 0), operation("Irecv", WORLD, 2, 8, 0)];
+    (call.what, call.waits, call.requests) = (None, requests, 2);
+    let call = job.put(1, operation("Test", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap();
+    (call.what, call.waits, call.requests, call.polls) = (None, vec![operation("Irecv", WORLD, 2, 9, 0)], 1, true);
+    let parts =
+        ["rank 1 has waited for rank 2 for 42.0 s, in repeated MPI_Test for MPI_Irecv from rank 2 (tag 9) (1 more"];
+    job.says(JobVerdict::Still, &[2], &parts);
+}
+
 /// Both requests belong to collective operations; rank 1 has come to the first one.
 #[test]
 fn of_several_requests_the_one_is_told_that_is_waited_for() {
