@@ -2,16 +2,18 @@
 
 use crate::diagnose::{SilentNode, Snapshot, duration};
 use crate::jobs::{AgentFile, Job, read_json};
-use crate::query::{AgentReport, ClockRemark, Question, ask};
+use crate::query::{AgentReport, ClockRemark, Question, ask, ask_reached};
 use crate::stacks::ProcessStacks;
 use crate::state::{Life, now};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long an agent may take to answer if nobody else says that it lives.
+/// How long the node of an agent may take to accept a connection.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// The same if others say so: then it is not silent, but slow, as all are on a machine that is busy. Should it die meanwhile, they say that.
+/// How long an agent may take to answer if its node accepts connections, or others call it alive: then it is not silent, but slow, as all are on a machine that is busy. Should it die
+/// meanwhile, others say that, or its kernel refuses the connection.
 const LONG: Duration = Duration::from_millis(2_900);
 /// The same of one that has not answered a moment ago, or that others call dead: if it is there again, it answers at once.
 const SHORT: Duration = Duration::from_millis(100);
@@ -31,8 +33,8 @@ pub struct Collected {
     pub reports: Vec<AgentReport>,
     /// Number of agents that are there.
     pub alive: usize,
-    /// Numbers of those that have not answered.
-    pub unheard: BTreeSet<u32>,
+    /// Those that have not answered, and since when they have been asked: seconds since 1970.
+    pub unheard: BTreeMap<u32, f64>,
 }
 
 /// A clock that has failed, as agents say.
@@ -94,11 +96,13 @@ impl Collected {
 
 /// Asks all agents, for the places of ranks in these communicators too.
 pub fn collect(job: &Job, comms: &BTreeSet<u64>) -> Collected {
-    collect_again(job, comms, &BTreeSet::new())
+    collect_again(job, comms, &BTreeMap::new())
 }
 
 /// What a thread that asks an agent has heard.
 enum Heard {
+    /// Whether the node of this agent has accepted a connection in time. Only who asks can tell: others do not know whether it got a core to do so.
+    Reached(u32, bool),
     /// What the agent at this place says; nothing if it does not answer.
     Answer(usize, Option<AgentReport>),
     /// What an agent that has answered before knows of others by now.
@@ -112,6 +116,8 @@ struct Expectations {
     gone: BTreeSet<u32>,
     /// Whom some other agent called alive when it was asked last.
     alive: BTreeSet<u32>,
+    /// Whose nodes have not accepted a connection in time.
+    unreached: BTreeSet<u32>,
 }
 
 impl Expectations {
@@ -126,22 +132,15 @@ impl Expectations {
     }
 
     /// How long the slowest of these may take.
-    fn patience<'a>(&self, mut waits: impl Iterator<Item = &'a u32> + Clone) -> Duration {
-        let expected = waits.clone().any(|number| !self.gone.contains(number));
-        let alive = waits.any(|number| !self.gone.contains(number) && self.alive.contains(number));
+    fn patience<'a>(&self, mut waits: impl Iterator<Item = &'a u32>) -> Duration {
+        let lives = |number: &u32| self.alive.contains(number) || !self.unreached.contains(number);
+        let slow = waits.any(|number| !self.gone.contains(number) && lives(number));
         // A little longer than it takes those who ask to give up.
-        SHORT
-            + if alive {
-                LONG
-            } else if expected {
-                PATIENCE
-            } else {
-                Duration::ZERO
-            }
+        SHORT + if slow { LONG } else { Duration::ZERO }
     }
 }
 
-/// Asks agents at the same time, and waits for their answers: for those that others call alive longer, and no longer than a moment for those that are not expected to
+/// Asks agents at the same time, and waits for their answers: for those that others call alive, or whose nodes can be reached, longer, and no longer than a moment for those that are not expected to
 /// answer, because they have not before, or because those who answer call them dead. While somebody is silent, one who has answered is asked again what it
 /// knows of it.
 fn ask_all(
@@ -158,7 +157,8 @@ fn ask_all(
         waits.insert(place, agent.number);
         std::thread::spawn(move || {
             // Who does not wait for it any more does not hear it.
-            let _ = tell.send(Heard::Answer(place, report(&job, &agent, &question)));
+            let reached = |whether| drop(tell.send(Heard::Reached(agent.number, whether)));
+            let _ = tell.send(Heard::Answer(place, report(&job, &agent, &question, reached)));
         });
     }
     let begun = Instant::now();
@@ -186,6 +186,8 @@ fn ask_all(
                 }
                 answers[place].1 = answer;
             }
+            Ok(Heard::Reached(number, false)) => drop(known.unreached.insert(number)),
+            Ok(Heard::Reached(number, true)) => drop(known.unreached.remove(&number)),
             Ok(Heard::Again(report)) => {
                 awaited = false;
                 report.iter().for_each(|report| known.learn(report));
@@ -196,10 +198,11 @@ fn ask_all(
     answers
 }
 
-fn collect_again(job: &Job, comms: &BTreeSet<u64>, unheard: &BTreeSet<u32>) -> Collected {
+fn collect_again(job: &Job, comms: &BTreeSet<u64>, unheard: &BTreeMap<u32, f64>) -> Collected {
+    let asked_at = now();
     let agents = AgentFile::all(job);
     let question = Question::Report(comms.iter().copied().collect());
-    let mut known = Expectations { gone: unheard.clone(), ..Expectations::default() };
+    let mut known = Expectations { gone: unheard.keys().copied().collect(), ..Expectations::default() };
     let asked = agents.chunks(AT_ONCE).flat_map(|some| ask_all(job, some, &question, &mut known));
     let answers: Vec<(AgentFile, Option<AgentReport>)> = asked.collect();
     let mut collected = Collected::default();
@@ -214,14 +217,15 @@ fn collect_again(job: &Job, comms: &BTreeSet<u64>, unheard: &BTreeSet<u32>) -> C
         }
     }
     let time = now();
-    collected.unheard = silent.iter().map(|agent| agent.number).collect();
+    let since_when = |number: u32| unheard.get(&number).copied().unwrap_or(asked_at);
+    collected.unheard = silent.iter().map(|agent| (agent.number, since_when(agent.number))).collect();
     silent.retain(|agent| !is_replaced(agent, &collected.reports));
     for agent in silent {
         // Others may have noticed before.
         let known = collected.reports.iter().flat_map(|report| &report.members);
         let longest =
             known.filter(|known| known.number == agent.number && known.liveness != "alive").map(|known| known.seconds);
-        let since = time - longest.fold(0.0, f64::max);
+        let since = (time - longest.fold(0.0, f64::max)).min(since_when(agent.number));
         collected.snapshot.silent.push(SilentNode { host: agent.host, since, ranks: agent.ranks });
     }
     collected.snapshot.time = time;
@@ -236,15 +240,36 @@ fn is_replaced(agent: &AgentFile, reports: &[AgentReport]) -> bool {
     others.any(|report| agent.ranks.iter().all(|&rank| sees(report, rank)))
 }
 
-fn report(job: &Job, agent: &AgentFile, question: &Question) -> Option<AgentReport> {
+fn report(job: &Job, agent: &AgentFile, question: &Question, tell: impl Fn(bool)) -> Option<AgentReport> {
     if agent.ended.is_some() {
         return read_json(&AgentFile::last(job, agent.number)).ok();
     }
-    match ask(agent.query, &job.key, question, LONG) {
-        Ok(report) => Some(report),
-        // It may have ended since its file was read.
-        Err(_) => read_json(&AgentFile::last(job, agent.number)).ok(),
+    let begun = Instant::now();
+    loop {
+        let mut reached = false;
+        let here = || {
+            reached = true;
+            tell(true);
+        };
+        match ask_reached(agent.query, &job.key, question, [PATIENCE, LONG], here) {
+            Ok(report) => return Some(report),
+            Err(error) if !reached && is_late(&error) && begun.elapsed() < LONG => tell(false),
+            // It answers as many as it can already.
+            Err(error) if is_turned_away(&error) && begun.elapsed() < LONG => std::thread::sleep(AGAIN),
+            // It may have ended since its file was read.
+            Err(_) => return read_json(&AgentFile::last(job, agent.number)).ok(),
+        }
     }
+}
+
+/// Whether time is over.
+fn is_late(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
+}
+
+/// Whether a connection was accepted and closed without an answer.
+fn is_turned_away(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
 /// The call stacks of ranks, in their order, by the agents of their nodes. What cannot be told of one is said there.
@@ -405,9 +430,6 @@ mod tests {
         let (answered, gone, took) = asked(&["alive", "suspect", "dead"], None);
         assert_eq!((answered, gone), (vec![true, false], BTreeSet::from([1])));
         assert!(took < PATIENCE, "{took:?}");
-        let (answered, gone, took) = asked(&["suspect"], None);
-        assert_eq!((answered, gone), (vec![true, false], BTreeSet::new()));
-        assert!(took >= PATIENCE, "it might only be slow: {took:?}");
     }
 
     #[test]
@@ -415,7 +437,81 @@ mod tests {
         let slow = PATIENCE + SHORT + Duration::from_millis(400);
         let (answered, ..) = asked(&["alive"], Some(slow));
         assert_eq!(answered, [true, true]);
-        let (answered, _, took) = asked(&["suspect"], Some(slow));
-        assert_eq!(answered, [true, false], "{took:?}");
+    }
+
+    /// The only agent of a job on a busy machine has nobody who calls it alive.
+    #[test]
+    fn a_slow_agent_of_a_node_that_accepts_connections_is_waited_for() {
+        let slow = PATIENCE + SHORT + Duration::from_millis(400);
+        let (answered, gone, took) = asked(&["suspect"], Some(slow));
+        assert_eq!((answered, gone), (vec![true, true], BTreeSet::new()), "{took:?}");
+    }
+
+    #[test]
+    fn an_agent_whose_node_cannot_be_reached_is_waited_for_only_if_others_call_it_alive() {
+        let (mut known, waits) = (Expectations::default(), [1]);
+        assert_eq!(known.patience(waits.iter()), SHORT + LONG, "it has not been found out");
+        known.unreached.insert(1);
+        assert_eq!(known.patience(waits.iter()), SHORT);
+        known.alive.insert(1);
+        assert_eq!(known.patience(waits.iter()), SHORT + LONG);
+        known.gone.insert(1);
+        assert_eq!(known.patience(waits.iter()), SHORT);
+    }
+
+    /// An address of the documentation block, which nobody has.
+    #[test]
+    fn a_node_that_does_not_accept_a_connection_is_given_up() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let job = job(directory.path());
+        let nowhere = "192.0.2.1:9".parse().expect("an address");
+        let lost = AgentFile { query: nowhere, ..agent(&job, 1, &[], Duration::ZERO) };
+        let agents = [agent(&job, 0, &["suspect"], Duration::ZERO), lost];
+        let begun = Instant::now();
+        let answers = ask_all(&job, &agents, &Question::Report(Vec::new()), &mut Expectations::default());
+        assert_eq!(answers.iter().map(|(_, answer)| answer.is_some()).collect::<Vec<_>>(), [true, false]);
+        assert!(begun.elapsed() < PATIENCE + SHORT + Duration::from_millis(500), "{:?}", begun.elapsed());
+    }
+
+    /// As one does that answers as many others as it can.
+    #[test]
+    fn an_agent_that_turns_a_question_away_is_asked_again() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let job = job(directory.path());
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let query = listener.local_addr().expect("its address");
+        let key = job.key;
+        std::thread::spawn(move || {
+            for (place, stream) in listener.incoming().flatten().enumerate() {
+                if place > 3 {
+                    let said = serde_json::to_vec(&report(0, &[])).expect("JSON");
+                    let _ = answer(stream, &key, |_| said);
+                }
+            }
+        });
+        let agent = AgentFile {
+            number: 0,
+            host: "n0".to_owned(),
+            process: 1,
+            gossip: query,
+            query,
+            begun: 0.0,
+            ended: None,
+            ranks: vec![0],
+        };
+        agent.write(&job).expect("its file");
+        let seen = collect(&job, &BTreeSet::new());
+        assert_eq!((seen.alive, seen.snapshot.silent), (1, Vec::new()));
+    }
+
+    #[test]
+    fn one_who_is_silent_has_been_so_since_it_was_asked() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let job = job(directory.path());
+        agent(&job, 0, &[], Duration::ZERO).write(&job).expect("its file");
+        let begun = now();
+        let (_, second) = twice(&job, Duration::ZERO);
+        let node = &second.snapshot.silent[0];
+        assert!((begun - 0.01..begun + 1.0).contains(&node.since), "{} s after", node.since - begun);
     }
 }

@@ -174,7 +174,23 @@ fn read(stream: &mut TcpStream, most: u32) -> Result<(Seal, Vec<u8>)> {
 /// # Errors
 /// It does not answer in time, or not with the key of the job.
 pub fn ask<T: DeserializeOwned>(agent: SocketAddr, key: &Key, question: &Question, patience: Duration) -> Result<T> {
-    let mut stream = TcpStream::connect_timeout(&agent, patience)?;
+    ask_reached(agent, key, question, [patience; 2], || ())
+}
+
+/// Asks an agent, and says as soon as its node has accepted the connection. The kernel does that, however busy the agent is. `patience` is that with the connection,
+/// then that with the answer.
+///
+/// # Errors
+/// It does not answer in time, or not with the key of the job.
+pub fn ask_reached<T: DeserializeOwned>(
+    agent: SocketAddr,
+    key: &Key,
+    question: &Question,
+    [connect, patience]: [Duration; 2],
+    reached: impl FnOnce(),
+) -> Result<T> {
+    let mut stream = TcpStream::connect_timeout(&agent, connect)?;
+    reached();
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     let mut nonce: Nonce = [0; 16];

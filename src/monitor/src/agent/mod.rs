@@ -9,11 +9,13 @@
 //! | `neighbours` | the clocks of those nodes |
 //! | `settings`, `together` | what it is told to compute and read, and what the nodes have together |
 //! | `files` | numbers that are read from files |
+//! | `callers` | who is connected to ask something |
 //! | `desk` | what programs of this node give and ask |
 //! | `alarm` | what is written when nothing moves |
 //! | `detach` | becoming independent of the process that has started it |
 
 mod alarm;
+mod callers;
 mod clock;
 mod desk;
 mod detach;
@@ -34,6 +36,7 @@ use crate::query::{self, AgentReport, Question};
 use crate::stacks;
 use crate::state::now;
 use alarm::Watchman;
+use callers::Callers;
 use local::Local;
 use peers::{AgentPeers, PeerView};
 use settings::AgentSettings;
@@ -41,7 +44,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Result;
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -53,8 +56,6 @@ const CHECK: Duration = Duration::from_secs(1);
 const LINGER: Duration = Duration::from_millis(1500);
 /// How long it waits for the job, and then for its first process: a launcher may take a minute to start thousands of processes.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Questions that are answered at the same time.
-const ANSWERS: usize = 16;
 /// How long it may take to find the stacks of processes of its node.
 const STACKS: Duration = Duration::from_secs(3);
 
@@ -69,7 +70,7 @@ struct AgentState {
     data: Mutex<BTreeMap<String, String>>,
     settings: Mutex<AgentSettings>,
     forged: AtomicU64,
-    answering: AtomicUsize,
+    callers: Callers,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -114,7 +115,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
         data: Mutex::default(),
         settings: Mutex::default(),
         forged: AtomicU64::new(0),
-        answering: AtomicUsize::new(0),
+        callers: Callers::default(),
     });
     let answers = Arc::clone(&shared);
     std::thread::Builder::new().name("answers".into()).spawn(move || serve(&listener, &answers))?;
@@ -224,19 +225,20 @@ fn serve(listener: &TcpListener, shared: &Arc<AgentState>) {
             std::thread::sleep(LOOK);
             continue;
         };
-        if shared.answering.load(Ordering::Relaxed) >= ANSWERS {
-            continue;
-        }
-        shared.answering.fetch_add(1, Ordering::Relaxed);
+        let Some(number) = shared.callers.admit(&stream) else { continue };
         let own = Arc::clone(shared);
         let spawned = std::thread::Builder::new().spawn(move || {
-            if matches!(query::answer(stream, &own.job.key, |question| own.answer(question)), Ok(false)) {
+            let reply = |question| {
+                own.callers.has_asked(number);
+                own.answer(question)
+            };
+            if matches!(query::answer(stream, &own.job.key, reply), Ok(false)) {
                 own.forged.fetch_add(1, Ordering::Relaxed);
             }
-            own.answering.fetch_sub(1, Ordering::Relaxed);
+            own.callers.is_closed(number);
         });
         if spawned.is_err() {
-            shared.answering.fetch_sub(1, Ordering::Relaxed);
+            shared.callers.is_closed(number);
         }
     }
 }

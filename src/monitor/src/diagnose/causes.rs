@@ -5,7 +5,8 @@ use super::waits::{Strength, WaitGraph};
 use super::windows::Missing;
 use super::words::{Ranks, duration};
 use crate::state::layout::NOBODY;
-use crate::state::{Life, Operation, Phase, RankState};
+use crate::state::{Life, MpiCall, Operation, Phase, RankState};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why others wait.
@@ -23,6 +24,26 @@ pub struct Cause {
 
 /// So many ranks of a cycle are told one by one.
 const TOLD: usize = 6;
+/// So many places in which ranks are missing are told.
+const PLACES: usize = 3;
+/// So many things that ranks do are told.
+const ACTIVITIES: usize = 3;
+
+/// For whom a rank waits, and where.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Needed {
+    whom: Vec<u32>,
+    /// They have not come to a collective operation.
+    collective: bool,
+    text: String,
+}
+
+/// What a rank does: a verb in the form for several of them, where, and since when.
+struct Activity {
+    verb: &'static str,
+    place: String,
+    since: f64,
+}
 
 /// The gravest cause that there is.
 pub fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
@@ -38,6 +59,7 @@ pub fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
         .or_else(|| context.missing(Strength::Looks))
         .or_else(|| context.cycle(Strength::Looks))
         .or_else(|| context.rest())
+        .or_else(|| context.unfollowed())
 }
 
 fn more_wait(count: usize) -> String {
@@ -216,6 +238,21 @@ impl Context<'_> {
         Some(Cause { sentence, ranks: fewest, waited: longest, grave: true })
     }
 
+    /// An operation that a rank waits for, with the call in which it does.
+    fn within(&self, state: &RankState, operation: &Operation, rank: u32) -> String {
+        let text = self.all.comms.operation(operation, rank);
+        match &state.call {
+            Some(call) if call.what.as_ref() != Some(operation) => {
+                let among = match call.requests {
+                    0 | 1 => String::new(),
+                    count => format!("{count} requests, among them "),
+                };
+                format!("{}{} for {among}{text}", if call.polls { "repeated " } else { "" }, call.function)
+            }
+            _ => text,
+        }
+    }
+
     fn operations<'a>(&self, state: &'a RankState) -> impl Iterator<Item = &'a Operation> + use<'a> {
         state.call.iter().flat_map(|call| call.what.iter().chain(&call.waits))
     }
@@ -239,77 +276,127 @@ impl Context<'_> {
 
     /// What others wait for that these ranks have not done.
     fn missing_where(&self, ranks: &[u32]) -> String {
-        let on_them =
-            |rank: &u32| self.all.waits.get(rank).is_some_and(|wait| ranks.iter().any(|rank| wait.on.contains(rank)));
-        let direct: Vec<u32> = self.all.waits.keys().copied().filter(on_them).collect();
         let (count, longest) = self.waiting(ranks);
-        let mut groups: BTreeMap<String, (bool, Vec<u32>)> = BTreeMap::new();
-        for &rank in &direct {
-            let Some(state) = self.all.states.get(&rank) else { continue };
-            let (collective, text) = match state.phase {
-                Phase::Init => (true, "MPI_Init".to_owned()),
-                Phase::Finalizing => (true, "MPI_Finalize".to_owned()),
-                _ => {
-                    let mut operations = self.operations(state);
-                    let about = operations.find(|operation| {
-                        let peer = self.all.comms.global(operation.comm, operation.peer, rank);
-                        operation.sequence > 0 || operation.on_epoch() || peer.is_some_and(|peer| ranks.contains(&peer))
-                    });
-                    let again = if about.is_some_and(Operation::only_looks) { "repeated " } else { "" };
-                    let epoch = self.all.waits.get(&rank).and_then(|wait| wait.epoch);
-                    let needs = match epoch.filter(|_| about.is_some_and(Operation::on_epoch)) {
-                        Some(Missing::Unlock) => format!(", on which {} a lock", Ranks(ranks).are("hold")),
-                        Some(Missing::Attention) => format!(", which may need {} to be in MPI", Ranks(ranks)),
-                        Some(Missing::Post) => format!(", which needs MPI_Win_post on {}", Ranks(ranks)),
-                        Some(Missing::Complete) => format!(", which needs MPI_Win_complete on {}", Ranks(ranks)),
-                        None => String::new(),
-                    };
-                    let text = about.map(|about| format!("{again}{}{needs}", self.all.comms.operation(about, rank)));
-                    let text = text.unwrap_or_default();
-                    (about.is_some_and(|about| about.sequence > 0), text)
-                }
-            };
-            let group = groups.entry(text).or_insert((collective, Vec::new()));
-            group.1.push(rank);
+        // Those that wait for the same ranks in the same place.
+        let mut groups: BTreeMap<Needed, Vec<u32>> = BTreeMap::new();
+        for (&rank, _) in self.all.waits.iter() {
+            if let Some(needed) = self.needed(rank, ranks) {
+                groups.entry(needed).or_default().push(rank);
+            }
         }
-        let Some((text, (collective, waiting))) = groups.into_iter().max_by_key(|(_, (_, ranks))| ranks.len()) else {
+        let mut groups: Vec<(Needed, Vec<u32>)> = groups.into_iter().collect();
+        // Of several requests the one that is told may be complete: what is certain comes first.
+        let strength =
+            |waiting: &[u32]| waiting.iter().filter_map(|rank| Some(self.all.waits.get(rank)?.strength)).min();
+        groups.sort_by_key(|(_, waiting)| Reverse((strength(waiting), waiting.len())));
+        let (mut told, mut parts, mut open) = (0, Vec::new(), ranks.iter().copied().collect::<BTreeSet<u32>>());
+        for (Needed { whom, collective, text }, waiting) in groups {
+            if parts.len() == PLACES || !whom.iter().any(|rank| open.contains(rank)) {
+                continue;
+            }
+            open.retain(|rank| !whom.contains(rank));
+            told += waiting.len();
+            let waited = duration(self.longest(&waiting));
+            let wait = Ranks(&waiting).are("have waited");
+            parts.push(if collective {
+                format!("{} missing in {text}, where {wait} for {waited}", Ranks(&whom).are("are"))
+            } else {
+                format!("{wait} for {} for {waited}, in {text}", Ranks(&whom))
+            });
+        }
+        if parts.is_empty() {
             return format!("others have waited for {} for {}", Ranks(ranks), duration(longest));
-        };
-        let rest = match count - waiting.len().min(count) {
+        }
+        let rest = match count - told.min(count) {
             0 => String::new(),
             more => format!(" ({})", more_wait(more)),
         };
-        let waited = duration(self.longest(&waiting));
-        if collective {
-            let wait = Ranks(&waiting).are("have waited");
-            format!("{} missing in {text}, where {wait} for {waited}{rest}", Ranks(ranks).are("are"))
-        } else {
-            format!("{} for {} for {waited}, in {text}{rest}", Ranks(&waiting).are("have waited"), Ranks(ranks))
-        }
+        format!("{}{rest}", parts.join(", and "))
     }
 
-    /// What those do that are waited for.
-    fn what_they_do(&self, ranks: &[u32]) -> String {
-        let Some(state) = ranks.first().and_then(|rank| self.all.states.get(rank)) else {
-            return format!("nothing is known about {}", if ranks.len() == 1 { "it" } else { "them" });
-        };
-        let it = if ranks.len() == 1 { "it".to_owned() } else { format!("rank {}", ranks[0]) };
-        let since = duration(self.now.time - state.moved.max(state.phase_since));
-        let region = state.regions.last().map(|region| format!(" in region {region}")).unwrap_or_default();
-        match (state.phase, &state.call) {
-            (Phase::Finalized, _) => format!("{it} has left MPI_Finalize"),
-            (Phase::Unwatched, _) => format!("what {it} does is not known: its recorder has given up"),
-            (Phase::Init, _) => format!("{it} is in MPI_Init"),
-            (Phase::Finalizing, _) => format!("{it} has been in MPI_Finalize for {since}"),
-            (_, Some(call)) if call.polls => {
-                let what = self.all.comms.call(state).unwrap_or_default();
-                format!("{it} has been in {what}{region} for {}", duration(self.now.time - call.since))
-            }
-            (_, Some(call)) => {
-                format!("{it} has been in {}{region} for {}", call.function, duration(self.now.time - call.since))
-            }
-            (_, None) => format!("{it} computes{region}, outside of MPI for {since}"),
+    /// What a rank waits for that some of these ranks have not done.
+    fn needed(&self, rank: u32, ranks: &[u32]) -> Option<Needed> {
+        let (wait, state) = (self.all.waits.get(&rank)?, self.all.states.get(&rank)?);
+        let of_these =
+            |on: &BTreeSet<u32>| on.iter().copied().filter(|rank| ranks.contains(rank)).collect::<Vec<u32>>();
+        let whom = of_these(&wait.on);
+        if whom.is_empty() {
+            return None;
         }
+        let everybody = match state.phase {
+            Phase::Init => Some("MPI_Init"),
+            Phase::Finalizing => Some("MPI_Finalize"),
+            _ => None,
+        };
+        if let Some(text) = everybody {
+            return Some(Needed { whom, collective: true, text: text.to_owned() });
+        }
+        let mut operations = self.operations(state);
+        let Some(about) = operations.find(|about| !of_these(&self.all.needs(rank, about)).is_empty()) else {
+            return Some(Needed {
+                whom,
+                collective: false,
+                text: self.place(state).trim_start_matches("in ").to_owned(),
+            });
+        };
+        let collective = about.sequence > 0;
+        // Of several messages one is told, but all of their senders are missing.
+        let whom = if collective { of_these(&self.all.needs(rank, about)) } else { whom };
+        let again = if about.only_looks() { "repeated " } else { "" };
+        let needs = match wait.epoch.filter(|_| about.on_epoch()) {
+            Some(Missing::Unlock) => format!(", on which {} a lock", Ranks(&whom).are("hold")),
+            Some(Missing::Attention) => format!(", which may need {} to be in MPI", Ranks(&whom)),
+            Some(Missing::Post) => format!(", which needs MPI_Win_post on {}", Ranks(&whom)),
+            Some(Missing::Complete) => format!(", which needs MPI_Win_complete on {}", Ranks(&whom)),
+            None => String::new(),
+        };
+        // Who has not come to a collective operation is missing there, whatever others call to wait for it.
+        let place = if collective { self.all.comms.operation(about, rank) } else { self.within(state, about, rank) };
+        Some(Needed { whom, collective, text: format!("{again}{place}{needs}") })
+    }
+
+    /// What those do that are waited for: first who is outside of MPI, since those in MPI may wait for them in a way that is not followed.
+    fn what_they_do(&self, ranks: &[u32]) -> String {
+        let mut groups: BTreeMap<(bool, &str, String), (f64, Vec<u32>)> = BTreeMap::new();
+        for (rank, state) in ranks.iter().filter_map(|rank| Some((*rank, *self.all.states.get(rank)?))) {
+            let Activity { verb, place, since } = self.activity(state);
+            let group = groups.entry((state.call.is_some(), verb, place)).or_insert((since, Vec::new()));
+            group.0 = group.0.min(since);
+            group.1.push(rank);
+        }
+        if groups.is_empty() {
+            return format!("nothing is known about {}", if ranks.len() == 1 { "it" } else { "them" });
+        }
+        let more = groups.len() - groups.len().min(ACTIVITIES);
+        let parts = groups.into_iter().take(ACTIVITIES).map(|((_, verb, place), (since, group))| {
+            let they = Ranks(&group).are(verb);
+            let they = match they.strip_prefix(&Ranks(&group).to_string()) {
+                Some(rest) if ranks.len() == 1 => format!("it{rest}"),
+                Some(rest) if group.len() == ranks.len() => format!("they{rest}"),
+                _ => they,
+            };
+            format!("{they}{place} for {}", duration(self.now.time - since))
+        });
+        let parts: Vec<String> = parts.collect();
+        let more = if more > 0 { format!(", and {more} more kinds of places") } else { String::new() };
+        format!("{}{more}", parts.join(", "))
+    }
+
+    fn activity(&self, state: &RankState) -> Activity {
+        let region = state.regions.last().map(|region| format!(" in region {region}")).unwrap_or_default();
+        let since = state.moved.max(state.phase_since);
+        let (verb, place, since) = match (state.phase, &state.call) {
+            (Phase::Finalized, _) => ("have", " left MPI_Finalize".to_owned(), state.phase_since),
+            (Phase::Unwatched, _) => ("have", " not been watched, since the recorder has given up,".to_owned(), since),
+            (Phase::Init, _) => ("have", " been in MPI_Init".to_owned(), state.phase_since),
+            (Phase::Finalizing, _) => ("have", " been in MPI_Finalize".to_owned(), since),
+            (_, Some(call)) => {
+                let what = self.all.comms.call(state).unwrap_or_default();
+                ("have", format!(" been in {what}{region}"), call.since)
+            }
+            (_, None) => ("compute", format!("{region}, outside of MPI"), since),
+        };
+        Activity { verb, place, since }
     }
 
     fn cycle(&self, least: Strength) -> Option<Cause> {
@@ -320,12 +407,9 @@ impl Context<'_> {
             .take(TOLD)
             .filter_map(|(i, rank)| {
                 let (state, next) = (self.all.states.get(rank)?, cycle[(i + 1) % cycle.len()]);
-                let on_next = self.operations(state).find(|operation| {
-                    let peer = self.all.comms.global(operation.comm, operation.peer, *rank);
-                    peer == Some(next) && operation.sequence == 0
-                });
+                let on_next = self.operations(state).find(|operation| self.all.needs(*rank, operation).contains(&next));
                 let what = on_next
-                    .map(|operation| self.all.comms.operation(operation, *rank))
+                    .map(|operation| self.within(state, operation, *rank))
                     .or_else(|| self.all.comms.call(state))
                     .unwrap_or_else(|| self.place(state).trim_start_matches("in ").to_owned());
                 Some(format!("rank {rank} in {what}"))
@@ -363,8 +447,49 @@ impl Context<'_> {
             _ => "the cause cannot be determined",
         };
         let place = self.place(state);
-        let sentence = format!("{} {place}, for {}: {why}", Ranks(&same).are("wait"), duration(longest));
-        Some(Cause { sentence, ranks: same, waited: longest, grave: false })
+        // A lock or a group of a window is none of the business of others.
+        let alone = anybody || collective.is_some() || self.operations(state).any(Operation::on_epoch);
+        let outside = if alone { Vec::new() } else { self.outside() };
+        let beside = if outside.is_empty() { String::new() } else { format!("; {}", self.those(&outside)) };
+        let sentence = format!("{} {place}, for {}: {why}{beside}", Ranks(&same).are("wait"), duration(longest));
+        let ranks = if outside.is_empty() { same } else { outside };
+        Some(Cause { sentence, ranks, waited: longest, grave: false })
+    }
+
+    /// Ranks are in calls of which nothing is known but their names.
+    fn unfollowed(&self) -> Option<Cause> {
+        let runs =
+            self.all.states.iter().filter(|(_, state)| state.life == Life::Runs && state.phase == Phase::Running);
+        let inside = |call: &MpiCall| !call.polls && call.what.is_none() && call.waits.is_empty();
+        let inside: Vec<(u32, &MpiCall)> =
+            runs.filter_map(|(&rank, state)| Some((rank, state.call.as_ref().filter(|call| inside(call))?))).collect();
+        let (_, longest) = *inside.iter().min_by(|(_, one), (_, other)| one.since.total_cmp(&other.since))?;
+        let same: Vec<u32> =
+            inside.iter().filter(|(_, call)| call.function == longest.function).map(|&(rank, _)| rank).collect();
+        let waited = self.now.time - longest.since;
+        let outside = self.outside();
+        let beside = if outside.is_empty() { String::new() } else { format!("; {}", self.those(&outside)) };
+        let sentence = format!(
+            "{} in {} for {}, it is not known for whom{beside}",
+            Ranks(&same).are("have been"),
+            longest.function,
+            duration(waited)
+        );
+        Some(Cause { sentence, ranks: if outside.is_empty() { same } else { outside }, waited, grave: false })
+    }
+
+    /// Who is outside of MPI.
+    fn outside(&self) -> Vec<u32> {
+        let outside =
+            |state: &RankState| state.life == Life::Runs && state.phase == Phase::Running && state.call.is_none();
+        self.all.states.iter().filter(|(_, state)| outside(state)).map(|(&rank, _)| rank).collect()
+    }
+
+    /// What these do, by their ranks.
+    fn those(&self, ranks: &[u32]) -> String {
+        let since = ranks.iter().filter_map(|rank| self.all.states.get(rank));
+        let since = since.map(|state| state.moved.max(state.phase_since)).fold(self.now.time, f64::min);
+        format!("{}, outside of MPI for {}", Ranks(ranks).are("compute"), duration(self.now.time - since))
     }
 
     fn alike(&self, rank: u32, state: &RankState) -> bool {

@@ -429,7 +429,10 @@ fn who_waits_for_anybody_may_be_missing_elsewhere() {
     job.says(
         JobVerdict::Still,
         &[1],
-        &["rank 1 is missing in MPI_Barrier, operation 1", "it has been in MPI_Recv for 42.0 s"],
+        &[
+            "rank 1 is missing in MPI_Barrier, operation 1",
+            "it has been in MPI_Recv from any rank (any tag) for 42.0 s",
+        ],
     );
 }
 
@@ -514,6 +517,120 @@ fn waits_for_anybody_and_tests_in_vain_are_told() {
     let call = job.put(1, operation("Recv", WORLD, 0, 3, 0)).call.as_mut().unwrap();
     call.polls = true;
     assert_eq!(diagnose(None, &job).rows[1].state, "tests");
+}
+
+/// Of those that are missing, 0 is in a call whose waits are not followed, perhaps for 1.
+#[test]
+fn all_that_the_missing_ones_do_is_told_and_who_computes_first() {
+    let mut job = job(4, 0);
+    (2..4).for_each(|rank| job.barrier(rank, 1));
+    job.put(0, operation("Comm_create_group", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap().what = None;
+    let parts = [
+        "ranks 0, 1 are missing in MPI_Barrier, operation 1 of MPI_COMM_WORLD, where ranks 2, 3 have waited",
+        "; rank 1 computes, outside of MPI for 42.0 s, rank 0 has been in MPI_Comm_create_group for 42.0 s",
+    ];
+    job.says(JobVerdict::Still, &[0, 1], &parts);
+    job.ranks[0].call = None;
+    job.says(JobVerdict::Still, &[0, 1], &["; they compute, outside of MPI for 42.0 s"]);
+}
+
+/// 0 waits for 1 and 2 for 3: nobody waits for both.
+#[test]
+fn of_two_ranks_that_are_missing_each_is_told_where_it_is() {
+    let mut job = job(4, 0);
+    job.put(0, operation("Recv", WORLD, 1, 1, 0));
+    job.put(2, operation("Recv", WORLD, 3, 2, 0));
+    let parts = [
+        "rank 0 has waited for rank 1 for 42.0 s, in MPI_Recv from rank 1 (tag 1), and rank 2 has waited for rank 3 for 42.0 s",
+        "in MPI_Recv from rank 3 (tag 2); they compute",
+    ];
+    job.says(JobVerdict::Still, &[1, 3], &parts);
+}
+
+/// 2 may have sent to 0 what that waits for, but not to 1.
+#[test]
+fn a_wait_that_is_certain_is_told_before_one_of_several_requests() {
+    let mut job = job(3, 0);
+    let call = job.put(0, operation("Waitall", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap();
+    let requests = vec![operation("Irecv", WORLD, 1, 7, 0), operation("Irecv", WORLD, 2, 8, 0)];
+    (call.what, call.waits, call.requests) = (None, requests, 2);
+    let call = job.put(1, operation("Test", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap();
+    (call.what, call.waits, call.requests, call.polls) = (None, vec![operation("Irecv", WORLD, 2, 9, 0)], 1, true);
+    let parts =
+        ["rank 1 has waited for rank 2 for 42.0 s, in repeated MPI_Test for MPI_Irecv from rank 2 (tag 9) (1 more"];
+    job.says(JobVerdict::Still, &[2], &parts);
+}
+
+/// Both requests belong to collective operations; rank 1 has come to the first one.
+#[test]
+fn of_several_requests_the_one_is_told_that_is_waited_for() {
+    let mut job = job(2, 4);
+    let call = job.put(0, operation("Ibarrier", WORLD, NOBODY, 0, 5)).call.as_mut().unwrap();
+    let requests = [4, 5].map(|sequence| operation("Ibarrier", WORLD, NOBODY, 0, sequence)).to_vec();
+    (call.function, call.what, call.waits, call.requests) = ("MPI_Waitall".into(), None, requests, 2);
+    job.says(
+        JobVerdict::Still,
+        &[1],
+        &["rank 1 is missing in MPI_Ibarrier, operation 5 of MPI_COMM_WORLD, where rank 0"],
+    );
+    job.put(1, operation("Recv", WORLD, 0, 7, 0));
+    let parts =
+        ["rank 0 in MPI_Waitall for 2 requests, among them MPI_Ibarrier, operation 5 of MPI_COMM_WORLD, rank 1"];
+    job.says(JobVerdict::Still, &[0, 1], &parts);
+}
+
+/// Everybody has locked all parts, and a library may need the target to be in MPI.
+#[test]
+fn operations_on_all_parts_of_a_window_may_need_who_is_outside() {
+    let mut job = job_with_window(4);
+    for rank in [0, 2, 3] {
+        job.put(rank, operation("Win_unlock_all", WINDOW, NOBODY, 0, 0));
+    }
+    for rank in 0..4 {
+        job.ranks[rank].epochs = vec![epoch(EpochKind::All, NOBODY, &[], 50.0, None)];
+    }
+    job.says(JobVerdict::Still, &[1], &["in MPI_Win_unlock_all", "which may need rank 1 to be in MPI; it computes"]);
+}
+
+#[test]
+fn who_is_in_a_call_that_is_not_followed_does_not_compute() {
+    let mut job = job(4, 0);
+    for rank in [0, 2, 3] {
+        job.put(rank, operation("File_open", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap().what = None;
+    }
+    let parts = [
+        "ranks 0, 2, 3 have been in MPI_File_open for 42.0 s, it is not known for whom",
+        "; rank 1 computes, outside of MPI for 42.0 s",
+    ];
+    job.says(JobVerdict::Still, &[1], &parts);
+    job.put(1, operation("File_open", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap().what = None;
+    job.says(JobVerdict::Still, &[0, 1, 2, 3], &["ranks 0-3 have been in MPI_File_open for 42.0 s"]);
+}
+
+/// As in `MPI_Intercomm_create`, in which one leader waits for the other.
+#[test]
+fn who_computes_is_told_beside_a_wait_for_somebody_unknown() {
+    let mut job = job(4, 0);
+    for rank in [0, 2] {
+        job.put(rank, operation("Intercomm_create", WORLD, NOBODY, 0, 0));
+    }
+    let parts = ["ranks 0, 2 wait in MPI_Intercomm_create", "cannot be determined; ranks 1, 3 compute, outside of MPI"];
+    job.says(JobVerdict::Still, &[1, 3], &parts);
+}
+
+#[test]
+fn a_request_is_told_with_the_call_that_waits_for_it() {
+    let mut job = job(3, 0);
+    let call = job.put(0, operation("Wait", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap();
+    (call.what, call.waits, call.requests) = (None, vec![operation("Recv_init", WORLD, 1, 8, 0)], 1);
+    job.says(JobVerdict::Still, &[1], &["rank 0 has waited", "in MPI_Wait for MPI_Recv_init from rank 1 (tag 8); it"]);
+    let call = job.ranks[0].call.as_mut().unwrap();
+    (call.function, call.requests) = ("MPI_Waitany".into(), 4);
+    job.says(JobVerdict::Still, &[1], &["in MPI_Waitany for 4 requests, among them MPI_Recv_init from rank 1 (tag 8)"]);
+    (job.ranks[0].call.as_mut().unwrap().function, job.ranks[0].call.as_mut().unwrap().requests) =
+        ("MPI_Wait".into(), 1);
+    job.put(1, operation("Recv", WORLD, 0, 1, 0));
+    job.says(JobVerdict::Still, &[0, 1], &["in a cycle", "rank 0 in MPI_Wait for MPI_Recv_init from rank 1 (tag 8)"]);
 }
 
 #[test]

@@ -133,6 +133,14 @@ impl<'a> WaitGraph<'a> {
         }
     }
 
+    /// For whom a rank waits because of this operation of its call.
+    pub fn needs(&self, rank: u32, operation: &Operation) -> BTreeSet<u32> {
+        let mut wait = RankWait::default();
+        self.add(&mut wait, rank, operation);
+        wait.on.remove(&rank);
+        wait.on
+    }
+
     /// Whether the other side of a message is in the call that belongs to it: then it is on its way, and neither waits for the other one.
     fn on_its_way(&self, rank: u32, operation: &Operation, peer: u32) -> bool {
         let calls = self.states.get(&peer).and_then(|state| state.call.as_ref());

@@ -94,15 +94,18 @@ impl RankStates<'_> {
         others.map(|(&other, _)| other).filter(|&other| holds(other)).collect()
     }
 
-    /// The target, if it is outside of MPI.
+    /// The targets that are outside of MPI: of an operation on all parts of the window, any of its ranks may be one.
     fn elsewhere(&self, rank: u32, operation: &Operation) -> BTreeSet<u32> {
-        let target = self.comms.global(operation.comm, operation.peer, rank);
+        let targets: Vec<u32> = match (operation.peer, operation.comm) {
+            (NOBODY, Some(window)) => self.comms.all_members(window),
+            _ => self.comms.global(operation.comm, operation.peer, rank).into_iter().collect(),
+        };
         let outside = |target: &u32| {
             self.states.get(target).is_some_and(|state| {
                 state.phase == Phase::Running && state.call.is_none() || state.life == Life::Stopped
             })
         };
-        target.into_iter().filter(outside).collect()
+        targets.into_iter().filter(|target| *target != rank).filter(outside).collect()
     }
 }
 

@@ -136,6 +136,11 @@ impl Comms {
         self.members.get(&(comm, group)).map(|members| members.values().copied().collect()).unwrap_or_default()
     }
 
+    /// All members that are known, by their ranks in the job.
+    pub fn all_members(&self, comm: u64) -> Vec<u32> {
+        [FIRST, !FIRST].into_iter().flat_map(|group| self.members(comm, group)).collect()
+    }
+
     fn size_of(&self, comm: u64, group: Group) -> u32 {
         self.about.get(&(comm, group)).map_or(0, |membership| membership.size)
     }

@@ -11,7 +11,9 @@ use super::types::{Liveness, Time};
 /// A layer of fewer groups has their patience.
 const LEAST_GROUPS: usize = 8;
 /// The part of the cleanup time after which a silent member is suspected if others suspect it.
-const JOIN: (Time, Time) = (4, 5);
+const JOIN: (Time, Time) = (1, 2);
+/// The part of the cleanup time after which one who has been silent is not waited for to agree that another one is dead, if most do: it may stand still itself.
+const OVERDUE: (Time, Time) = (1, 2);
 
 /// A member of the group.
 #[derive(Debug, Clone)]
@@ -263,7 +265,7 @@ impl Layer {
             }
         }
         for suspect in self.others(|state| state == Liveness::Suspect) {
-            let agreed = self.consensus(suspect);
+            let agreed = self.consensus(suspect, now);
             let (wait, calm) = (self.consensus, now >= self.calm);
             let Some(entry) = self.get_mut(suspect) else { continue };
             entry.agreed = if agreed { entry.agreed.or(Some(now)) } else { None };
@@ -274,22 +276,27 @@ impl Layer {
         }
     }
 
-    /// Whether all members that this node does not suspect suspect `suspect`, as this node does, and enough of them.
-    fn consensus(&self, suspect: usize) -> bool {
-        let (mut agreeing, mut living) = (1usize, 1usize);
+    /// Whether all members that this node does not suspect suspect `suspect`, as this node does, and enough of them; of those that are overdue, whoever has not said so is left out if most
+    /// of the others have.
+    fn consensus(&self, suspect: usize, now: Time) -> bool {
+        let (mut agreeing, mut living, mut overdue) = (1usize, 1usize, 0usize);
+        let late = self.patience() / OVERDUE.1 * OVERDUE.0;
         for (index, entry) in self.iter() {
             if index == self.own || !entry.liveness.is_there() {
                 continue;
             }
             living += 1;
             if entry.liveness == Liveness::Alive {
-                if !entry.row.contains(suspect) {
+                if entry.row.contains(suspect) {
+                    agreeing += 1;
+                } else if now.saturating_sub(entry.heard) > late {
+                    overdue += 1;
+                } else {
                     return false;
                 }
-                agreeing += 1;
             }
         }
-        agreeing >= self.witnesses.min(living.div_ceil(2))
+        agreeing >= self.witnesses.min(living.div_ceil(2)) && (overdue == 0 || agreeing > living / 2)
     }
 
     /// Sets what is known from elsewhere: a consensus found by others, a farewell, a return. Whether it is a change.

@@ -48,11 +48,11 @@ fn a_row_counts_only_with_a_newer_heartbeat_and_is_taken_back_by_one() {
     merged(&mut layer, &section(&[(1, 11)], &[]), now);
     ticked(&mut layer, now);
     merged(&mut layer, &section(&[(1, 11)], &[(1, 3)]), now);
-    assert!(!layer.consensus(3), "not newer");
+    assert!(!layer.consensus(3, now), "not newer");
     merged(&mut layer, &section(&[(1, 12)], &[(1, 3)]), now);
-    assert!(layer.consensus(3));
+    assert!(layer.consensus(3, now));
     merged(&mut layer, &section(&[(1, 13)], &[]), now);
-    assert!(!layer.consensus(3), "1 has heard of it");
+    assert!(!layer.consensus(3, now), "1 has heard of it");
     assert_eq!(merged(&mut layer, &section(&[(3, 11)], &[]), now), [Change::Cleared(3)]);
 }
 
@@ -69,9 +69,26 @@ fn suspicions_of_others_are_joined_if_nothing_newer_is_known() {
     };
     let suspected = vec![Change::Suspected(2)];
     assert_eq!(joined(10, 400 * MILLISECOND), (false, vec![]));
-    assert_eq!(joined(10, 700 * MILLISECOND), (true, vec![]), "not silent for long enough");
-    assert_eq!(joined(10, 850 * MILLISECOND), (true, suspected));
+    assert_eq!(joined(10, 490 * MILLISECOND), (false, vec![]), "not silent for long enough");
+    assert_eq!(joined(10, 550 * MILLISECOND), (true, suspected));
     assert_eq!(joined(12, 850 * MILLISECOND), (true, vec![]), "a newer heartbeat is known here");
+}
+
+/// One that stands still itself cannot say what it thinks of another one.
+#[test]
+fn a_member_that_is_overdue_does_not_hold_up_a_consensus_of_most() {
+    let agreeing = |givers: &[usize]| {
+        let (mut layer, now) = layer(&[1, 2, 3, 4, 5]);
+        let heartbeats: Vec<(u32, u64)> = (1..5).map(|index| (index, 11)).collect();
+        merged(&mut layer, &section(&heartbeats, &[]), now);
+        assert_eq!(ticked(&mut layer, now), [Change::Suspected(5)]);
+        let rows: Vec<(usize, usize)> = givers.iter().map(|&giver| (giver, 5)).collect();
+        let heartbeats: Vec<(u32, u64)> = givers.iter().map(|&giver| (giver as u32, 12)).collect();
+        merged(&mut layer, &section(&heartbeats, &rows), now + 450 * MILLISECOND);
+        [400, 600].map(|silent| layer.consensus(5, now + silent * MILLISECOND))
+    };
+    assert_eq!(agreeing(&[1, 2, 3]), [false, true], "4 is overdue");
+    assert_eq!(agreeing(&[1]), [false, false], "two of six are not most of them");
 }
 
 #[test]
@@ -83,7 +100,7 @@ fn own_pauses_are_forgiven_and_suspects_are_told() {
     layer.beat(now, 0);
     let suspects: Set = [1, 2].into_iter().collect();
     assert_eq!(layer.section().rows, [([0].into_iter().collect(), suspects)]);
-    assert!(!layer.consensus(1), "one witness is not enough");
+    assert!(!layer.consensus(1, now), "one witness is not enough");
 }
 
 #[test]

@@ -9,9 +9,9 @@ pub struct Detection {
     pub node: u32,
     /// When the first node called it dead.
     pub first: Option<Time>,
-    /// When all living nodes of its group had, or, if none is left, all nodes had called the group dead.
+    /// When all living nodes of its group that do not stand still just then had, or, if none is left, all nodes had called the group dead.
     pub group: Option<Time>,
-    /// When all living nodes of the job had.
+    /// When all living nodes of the job had that do not stand still just then.
     pub all: Option<Time>,
 }
 

@@ -298,7 +298,9 @@ impl<'a> GossipRun<'a> {
             }
         }
         let size = self.scenario.config.group_sizes.first().copied().unwrap_or(u32::MAX);
-        let living = |id: &u32| self.places[*id as usize].node.is_some();
+        // Who stands still can be told nothing; whoever asks the agents is not answered by it either.
+        let living =
+            |id: &u32| self.places[*id as usize].node.is_some() && now >= self.places[*id as usize].stopped_until;
         for (&id, death) in self.deaths.iter_mut().filter(|(_, death)| death.detection.all.is_none()) {
             let start = id / size * size;
             let mut group = (start..start.saturating_add(size).min(self.scenario.nodes)).filter(living);
