@@ -41,7 +41,7 @@ use sums::AnalysisSums;
 
 /// How much is wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct AnalysisOptions {
+pub(crate) struct AnalysisOptions {
     /// Windows of time.
     pub windows: usize,
     /// Entries of a list.
@@ -53,7 +53,7 @@ pub struct AnalysisOptions {
 ///
 /// # Errors
 /// The event files cannot be read again, failures of the transport.
-pub fn analyse(
+pub(crate) fn analyse(
     session: &mut Session<'_>,
     loaded: &LocalTrace,
     corrections: Option<&[Correction]>,

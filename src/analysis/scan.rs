@@ -17,10 +17,10 @@ use clc_trace::{Definitions, Error, Event, EventNumber, RegionId, Result, Window
 use std::collections::{HashMap, HashSet};
 
 /// Deepest nesting of regions that is followed: bounds the memory that a damaged trace, or one of a runaway recursion, can take.
-pub const DEPTH: usize = 1 << 16;
+pub(super) const DEPTH: usize = 1 << 16;
 
 /// What the scan found.
-pub struct ScannedOperations {
+pub(super) struct ScannedOperations {
     /// Operations of every hosted timeline.
     pub operations: Vec<Operations>,
     /// The rest of every hosted process, by its shared timeline.
@@ -39,7 +39,7 @@ pub struct ScannedOperations {
 
 /// What the scan found at one process, whatever timelines its locations have.
 #[derive(Default)]
-pub struct ScannedProcess {
+pub(super) struct ScannedProcess {
     /// Its call paths.
     pub tree: CallTree,
     /// Its first and last event by stage; `None` without events, and for timelines that are no processes.
@@ -53,7 +53,7 @@ pub struct ScannedProcess {
 }
 
 /// Regions that are functions of MPI, by their names: the paradigm that archives give is not reliable (EZTrace says "user" for all).
-pub fn mpi_regions(definitions: &Definitions) -> HashSet<RegionId> {
+pub(super) fn mpi_regions(definitions: &Definitions) -> HashSet<RegionId> {
     let is_mpi = |name: &str| {
         let name = name.as_bytes();
         let begins = |with: &[u8]| name.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
@@ -76,7 +76,11 @@ fn initialising_regions(definitions: &Definitions) -> HashSet<RegionId> {
 ///
 /// # Errors
 /// The event files cannot be read again.
-pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progress) -> Result<ScannedOperations> {
+pub(super) fn scan(
+    stages: &StagedTrace<'_>,
+    windows: &[Windows],
+    progress: &dyn Progress,
+) -> Result<ScannedOperations> {
     let program = &stages.loaded.program;
     let mpi = mpi_regions(&stages.opened.definitions);
     let calls = Calls::of(&stages.opened.definitions);

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// What surrounds one violation.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub(super) struct Surroundings {
     /// Region of the send and of the receive.
     pub regions: [Option<String>; 2],
     /// Before, and after.
@@ -67,7 +67,7 @@ struct Strip {
 ///
 /// # Errors
 /// Failures of the transport. What cannot be found is left out.
-pub fn surroundings(
+pub(super) fn surroundings(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,

@@ -103,7 +103,7 @@ impl Target<'_> {
 ///
 /// # Errors
 /// One does, cannot, or may not.
-pub fn check(inputs: &[Input], targets: &[Target], force: bool) -> Result<()> {
+pub(crate) fn check(inputs: &[Input], targets: &[Target], force: bool) -> Result<()> {
     let mut earlier: Vec<(&Target, PathBuf)> = Vec::new();
     for target in targets {
         if target.path == Path::new("-") {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileStamp {
+pub(crate) struct FileStamp {
     bytes: u64,
     /// Seconds and nanoseconds.
     modified: (i64, i64),
@@ -23,7 +23,7 @@ pub struct FileStamp {
 
 impl FileStamp {
     /// Of an open file, or of one that a path led to.
-    pub fn new(metadata: &Metadata) -> FileStamp {
+    pub(crate) fn new(metadata: &Metadata) -> FileStamp {
         FileStamp {
             bytes: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),

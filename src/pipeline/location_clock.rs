@@ -107,7 +107,7 @@ impl CorrectedCursor<'_> {
 
 /// A time that is global already (those of snapshots and markers are made from pre-synchronised ones), shifted and corrected. It comes after every event
 /// of that time.
-pub fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
+pub(crate) fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
     let time = Ticks(time.min(RANGE as u64) as i64) + shift;
     correction.map(Position { time, location, number: EventNumber::END }).0.max(0) as u64
 }

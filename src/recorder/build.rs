@@ -18,7 +18,7 @@ fn main() {
     }
     let directory = std::env::var_os("OUT_DIR").expect("cargo gives a directory");
     let checksum =
-        format!("/// Checksum of the table.\npub const TABLE: u64 = {};\n", format::checksum(table.as_bytes()));
+        format!("/// Checksum of the table.\npub(crate) const TABLE: u64 = {};\n", format::checksum(table.as_bytes()));
     for (name, code) in [("table.rs", checksum), ("wrappers.rs", code)] {
         std::fs::write(Path::new(&directory).join(name), code).expect("the directory is writable");
     }

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// A recording that has become an archive.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AssembledRecording {
+pub(crate) struct AssembledRecording {
     /// Processes of the application.
     pub processes: u32,
     /// Nodes that they ran on.
@@ -51,7 +51,7 @@ pub struct AssembledRecording {
 ///
 /// # Errors
 /// There is nothing to make it from; files cannot be written.
-pub fn assemble(
+pub(crate) fn assemble(
     directory: &Path,
     target: &Path,
     format: Format,

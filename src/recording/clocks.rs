@@ -10,14 +10,14 @@ use clc_simulate::clocks::SimulatedClock;
 use clc_simulate::units::EPOCH;
 
 /// Picoseconds in a nanosecond.
-pub const NANOSECOND: i64 = 1_000;
+pub(super) const NANOSECOND: i64 = 1_000;
 
 /// An hour in nanoseconds.
 const HOUR: i64 = 3_600_000_000_000;
 
 /// From the counter of a node to nanoseconds since 1970 by the node's own clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counter {
+pub(super) struct Counter {
     first: u64,
     /// `CLOCK_MONOTONIC_RAW` at `first`.
     raw: u64,
@@ -30,7 +30,7 @@ pub struct Counter {
 
 impl Counter {
     /// Of a node, from the header of any of its files; none if the counter's rate is not known, since the process was killed at once.
-    pub fn new(header: &RawFileHeader) -> Option<Counter> {
+    pub(super) fn new(header: &RawFileHeader) -> Option<Counter> {
         let [first, raw, real] = header.first;
         let start = i128::from(real);
         if header.nanoseconds {
@@ -54,23 +54,23 @@ impl Counter {
     }
 
     /// Time between the anchors: the longer, the better the rate is known.
-    pub fn span(&self) -> i128 {
+    pub(super) fn span(&self) -> i128 {
         self.nanoseconds
     }
 
     /// What the counter shows when `CLOCK_MONOTONIC_RAW` of its node shows `raw`; none if it cannot.
-    pub fn reading(&self, raw: u64) -> Option<u64> {
+    pub(super) fn reading(&self, raw: u64) -> Option<u64> {
         let ticks = (i128::from(raw) - i128::from(self.raw)) * self.ticks;
         u64::try_from(i128::from(self.first) + ticks.div_euclid(self.nanoseconds)).ok()
     }
 
     /// So many ticks in nanoseconds.
-    pub fn length(&self, ticks: u64) -> f64 {
+    pub(super) fn length(&self, ticks: u64) -> f64 {
         ticks as f64 * self.nanoseconds as f64 / self.ticks.max(1) as f64
     }
 
     /// Nanoseconds since 1970 at a reading.
-    pub fn nanoseconds(&self, reading: u64) -> i64 {
+    pub(super) fn nanoseconds(&self, reading: u64) -> i64 {
         let passed = (i128::from(reading) - i128::from(self.first)) * self.nanoseconds;
         i64::try_from(self.start + passed.div_euclid(self.ticks.max(1))).unwrap_or(i64::MAX)
     }
@@ -78,7 +78,7 @@ impl Counter {
 
 /// The clock that the events of a process are written with.
 #[derive(Debug, Clone)]
-pub struct ProcessClock {
+pub(super) struct ProcessClock {
     counter: Counter,
     /// Start of the recording: nanoseconds since 1970.
     base: i64,
@@ -88,17 +88,23 @@ pub struct ProcessClock {
 }
 
 /// What the trace shows at the start of the recording, in nanoseconds.
-pub const START: i64 = EPOCH / NANOSECOND;
+pub(super) const START: i64 = EPOCH / NANOSECOND;
 
 impl ProcessClock {
     /// Of clock `number` of those that `spec` describes, for a run of about so many nanoseconds.
-    pub fn new(counter: Counter, base: i64, spec: Option<(&ClockSpec, u64)>, number: u32, run: i64) -> ProcessClock {
+    pub(super) fn new(
+        counter: Counter,
+        base: i64,
+        spec: Option<(&ClockSpec, u64)>,
+        number: u32,
+        run: i64,
+    ) -> ProcessClock {
         let wrong = spec.map(|(spec, seed)| spec.clock(number, seed, run.saturating_mul(NANOSECOND)));
         ProcessClock { counter, base, most: run.saturating_add(HOUR), wrong }
     }
 
     /// True and shown time at a reading of the counter, in nanoseconds, of which the trace begins with [`START`]. Readings must not decrease.
-    pub fn times(&mut self, reading: u64) -> (i64, i64) {
+    pub(super) fn times(&mut self, reading: u64) -> (i64, i64) {
         let passed = self.counter.nanoseconds(reading).saturating_sub(self.base).clamp(0, self.most);
         let truth = START.saturating_add(passed);
         let shown = match &mut self.wrong {

@@ -6,7 +6,7 @@ use clc_trace::{Collective, CollectiveOp, CommId, Root};
 
 /// Where a process takes part in a collective operation.
 #[derive(Debug, Clone, Copy)]
-pub struct CollectiveCaller {
+pub(super) struct CollectiveCaller {
     /// The communicator.
     pub comm: CommId,
     /// With how many processes it exchanges data.
@@ -19,7 +19,7 @@ pub struct CollectiveCaller {
 
 /// The end of a collective operation, with the bytes that a process sends and receives as Score-P counts them: to and from every member,
 /// itself included. None if the function is none.
-pub fn collective(effect: Effect, given: Contribution, place: CollectiveCaller) -> Option<Collective> {
+pub(super) fn collective(effect: Effect, given: Contribution, place: CollectiveCaller) -> Option<Collective> {
     let CollectiveCaller { comm, members, rank, inter } = place;
     // On an inter-communicator, other roots are ranks of the remote group.
     let at_root = given.root == THIS_PROCESS || !inter && u64::try_from(given.root) == Ok(rank);

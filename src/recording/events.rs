@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// What the events of all processes are made with.
 #[derive(Debug)]
-pub struct EventContext<'a> {
+pub(super) struct EventContext<'a> {
     /// The table.
     pub functions: &'a [Function<'static>],
     /// The communicators.
@@ -62,11 +62,11 @@ struct OpenCall {
 }
 
 /// Where the events of a process go: index of the thread, reading of the counter, event.
-pub type Sink<'a> = dyn FnMut(usize, u64, EventOrExtra) -> Result<()> + 'a;
+pub(super) type Sink<'a> = dyn FnMut(usize, u64, EventOrExtra) -> Result<()> + 'a;
 
 /// Calls on what is not known, which have no communication events.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct UnplacedCalls {
+pub(super) struct UnplacedCalls {
     /// On communicators whose members are not known.
     pub on_unknown_communicators: u64,
     /// On windows that are not known.
@@ -100,7 +100,7 @@ pub(super) struct ProcessEvents<'a, 'b> {
 ///
 /// # Errors
 /// Those of `sink`.
-pub fn events<'b>(
+pub(super) fn events<'b>(
     shared: &EventContext<'_>,
     header: &RawFileHeader,
     threads: usize,

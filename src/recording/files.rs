@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The files of one process, by thread.
-pub type Files = Vec<RawFile>;
+pub(super) type Files = Vec<RawFile>;
 
 /// Whether a process has recorded anything there, readable or not. A directory that cannot be read may hold something.
-pub fn holds_records(directory: &Path) -> bool {
+pub(crate) fn holds_records(directory: &Path) -> bool {
     let Ok(entries) = directory.read_dir() else { return true };
     entries.into_iter().any(|entry| entry.map_or(true, |entry| is_raw(&entry.path())))
 }
@@ -23,7 +23,7 @@ fn is_raw(path: &Path) -> bool {
 ///
 /// # Errors
 /// There is none that can be read.
-pub fn open_all(directory: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap<u32, Files>> {
+pub(super) fn open_all(directory: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap<u32, Files>> {
     let failed = |error: std::io::Error| Error::io(directory, "cannot read the recording", &error);
     let mut processes: BTreeMap<u32, Files> = BTreeMap::new();
     let mut paths: Vec<PathBuf> = Vec::new();
@@ -58,7 +58,7 @@ pub fn open_all(directory: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn still_running(directory: &Path) -> Result<Option<u32>> {
+pub(crate) fn still_running(directory: &Path) -> Result<Option<u32>> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let processes = open_all(directory, &mut Vec::new())?;
     let mut files = processes.values().flatten().map(|file| &file.header);

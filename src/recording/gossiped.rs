@@ -29,7 +29,7 @@ pub(super) type Followed = BTreeMap<usize, Vec<ClockOffset>>;
 ///
 /// # Errors
 /// One cannot be copied.
-pub fn keep_logs(monitor: &Path, raw: &Path) -> Result<()> {
+pub(crate) fn keep_logs(monitor: &Path, raw: &Path) -> Result<()> {
     let agents = monitor.join("agents");
     let notes = with_extension(&agents, clc_monitor::history::EXTENSION);
     for path in logs(&agents).into_iter().chain(notes) {

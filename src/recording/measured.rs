@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// One exchange of messages that measures a clock: when it began and ended by the own counter, and when it arrived and left again by that of the partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exchange {
+pub(super) struct Exchange {
     /// The question left.
     pub asked: u64,
     /// The answer came.
@@ -19,7 +19,7 @@ pub struct Exchange {
 
 /// The fastest ones of many exchanges in a row, in the order of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
+pub(super) struct Batch {
     /// With which process.
     pub partner: u32,
     /// By which messages.
@@ -32,7 +32,7 @@ pub struct Batch {
 ///
 /// # Errors
 /// The file cannot be read, or is none.
-pub fn read(directory: &Path, rank: u32) -> Result<Vec<Batch>> {
+pub(super) fn read(directory: &Path, rank: u32) -> Result<Vec<Batch>> {
     let path = directory.join(format!("{rank}.{SUFFIX}"));
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,

@@ -9,7 +9,7 @@ use clc_trace::Result;
 
 /// The files of one process.
 #[derive(Debug)]
-pub struct Merge<'a> {
+pub(super) struct Merge<'a> {
     threads: Vec<Thread<'a>>,
     /// For each file the index of its thread: a ring is a second file of a thread.
     indices: Vec<usize>,
@@ -27,7 +27,7 @@ struct Thread<'a> {
 
 impl<'a> Merge<'a> {
     /// Of the files of one process, which all have the same counter.
-    pub fn new(files: &[&'a RawFile], functions: &'a [Function<'static>]) -> Merge<'a> {
+    pub(super) fn new(files: &[&'a RawFile], functions: &'a [Function<'static>]) -> Merge<'a> {
         let threads = files
             .iter()
             .map(|file| Thread { records: RawRecords::of(file, functions), next: None, time: 0 })
@@ -57,7 +57,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The next record with the index of its thread and its time.
-    pub fn next(&mut self) -> Option<(usize, u64, RawRecord)> {
+    pub(super) fn next(&mut self) -> Option<(usize, u64, RawRecord)> {
         let earliest = self.threads.iter().enumerate().filter(|(_, thread)| thread.next.is_some());
         let (index, time) = earliest.map(|(index, thread)| (index, thread.time)).min_by_key(|&(_, time)| time)?;
         let record = self.threads.get_mut(index)?.next.take()?;
@@ -69,7 +69,7 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// Those of `act`.
-    pub fn each(&mut self, mut act: impl FnMut(usize, u64, RawRecord) -> Result<()>) -> Result<()> {
+    pub(super) fn each(&mut self, mut act: impl FnMut(usize, u64, RawRecord) -> Result<()>) -> Result<()> {
         while let Some((index, time, record)) = self.next() {
             act(index, time, record)?;
         }

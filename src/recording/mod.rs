@@ -63,12 +63,12 @@ mod target;
 mod windows;
 mod written;
 
-pub use assemble::{AssembledRecording, assemble};
-pub use files::{holds_records, still_running};
-pub use gossiped::keep_logs;
+pub(crate) use assemble::{AssembledRecording, assemble};
+pub(crate) use files::{holds_records, still_running};
+pub(crate) use gossiped::keep_logs;
 pub(crate) use leftovers::remove;
-pub use publish::{PublishOptions, publish};
-pub use settings::{RecordingSettings, raw_directory};
+pub(crate) use publish::{PublishOptions, publish};
+pub(crate) use settings::{RecordingSettings, raw_directory};
 
 /// A directory with such a raw file, for tests.
 #[cfg(test)]

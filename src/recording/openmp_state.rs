@@ -52,7 +52,7 @@ pub(super) struct OpenTask {
 
 /// What the threads of a process are doing, while its records are read.
 #[derive(Debug, Default)]
-pub struct OpenMpState {
+pub(super) struct OpenMpState {
     pub(super) threads: Vec<OpenMpThread>,
     pub(super) locks: HashMap<u64, OpenMpLock>,
     pub(super) tasks: HashMap<u64, OpenTask>,
@@ -62,7 +62,7 @@ pub struct OpenMpState {
 
 impl OpenMpState {
     /// Of so many threads.
-    pub fn new(threads: usize) -> OpenMpState {
+    pub(super) fn new(threads: usize) -> OpenMpState {
         OpenMpState { threads: (0..threads).map(|_| OpenMpThread::default()).collect(), ..OpenMpState::default() }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What the first pass finds out about the OpenMP of a process.
 #[derive(Debug, Default)]
-pub struct OpenMpSurvey {
+pub(super) struct OpenMpSurvey {
     /// Indices of threads that have been in a team.
     pub threads: BTreeSet<usize>,
     /// Kinds of regions and the places they are at, 0 for none.
@@ -33,7 +33,7 @@ struct BegunRegion {
 
 impl OpenMpSurvey {
     /// Takes note of a step of a thread.
-    pub fn add(&mut self, thread: usize, step: &OpenMp) {
+    pub(super) fn add(&mut self, thread: usize, step: &OpenMp) {
         match *step {
             OpenMp::Fork { region, place, .. } => {
                 self.sites.insert((kind::PARALLEL, place));
@@ -71,7 +71,7 @@ impl OpenMpSurvey {
     }
 
     /// Nothing more follows.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.incomplete.extend(std::mem::take(&mut self.begun).into_keys());
         self.numbers = HashMap::new();
     }
@@ -90,7 +90,7 @@ impl BegunRegion {
 
 /// The teams of a process.
 #[derive(Debug, Clone, Copy)]
-pub struct ProcessTeams<'a> {
+pub(super) struct ProcessTeams<'a> {
     /// What is known of it.
     pub survey: &'a OpenMpSurvey,
     /// The communicator of its first team; those of the others follow.
@@ -98,7 +98,7 @@ pub struct ProcessTeams<'a> {
 }
 
 impl ProcessTeams<'_> {
-    pub fn of(&self, region: u64) -> Option<CommId> {
+    pub(super) fn of(&self, region: u64) -> Option<CommId> {
         self.survey.team_of.get(&region).map(|team| CommId(self.first.0 + team))
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The regions and metrics of all processes.
 #[derive(Debug, Default)]
-pub struct OwnNames {
+pub(super) struct OwnNames {
     functions: HashMap<Place, RegionId>,
     regions: HashMap<Arc<str>, RegionId>,
     metrics: BTreeMap<Arc<str>, u32>,
@@ -26,7 +26,7 @@ pub struct OwnNames {
 
 impl OwnNames {
     /// Of what the processes have recorded into a directory; numbers of regions begin with `first`.
-    pub fn new(directory: &Path, surveys: &BTreeMap<u32, ProcessSurvey>, first: u32) -> OwnNames {
+    pub(super) fn new(directory: &Path, surveys: &BTreeMap<u32, ProcessSurvey>, first: u32) -> OwnNames {
         let mut own = OwnNames::default();
         let mut places = BTreeSet::new();
         let mut sites: BTreeSet<(u64, Option<Place>)> = BTreeSet::new();
@@ -83,13 +83,13 @@ impl OwnNames {
     }
 
     /// The region of OpenMP of a kind at an address of a process, 0 for no place.
-    pub fn openmp(&self, rank: u32, kind: u64, address: u64) -> Option<RegionId> {
+    pub(super) fn openmp(&self, rank: u32, kind: u64, address: u64) -> Option<RegionId> {
         let place = self.modules.get(&rank).and_then(|modules| site(modules, address));
         self.openmp.get(&(kind, place)).copied()
     }
 
     /// The region that a process means.
-    pub fn region(&self, rank: u32, own: &Own) -> Option<RegionId> {
+    pub(super) fn region(&self, rank: u32, own: &Own) -> Option<RegionId> {
         match own {
             Own::Function(address) | Own::FunctionEnd(address) => {
                 let modules = self.modules.get(&rank)?;
@@ -101,12 +101,12 @@ impl OwnNames {
     }
 
     /// Number of a metric.
-    pub fn metric(&self, name: &Arc<str>) -> Option<u32> {
+    pub(super) fn metric(&self, name: &Arc<str>) -> Option<u32> {
         self.metrics.get(name).copied()
     }
 
     /// The metrics, in the order of their numbers.
-    pub fn metrics(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn metrics(&self) -> impl Iterator<Item = &str> {
         self.metrics.keys().map(AsRef::as_ref)
     }
 }

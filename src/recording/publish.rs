@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// How the archive of a recording is written.
 #[derive(Debug, Clone, Copy)]
-pub struct PublishOptions {
+pub(crate) struct PublishOptions {
     /// A trace in its place is replaced if this program wrote everything in it.
     pub force: bool,
     /// The raw files stay.
@@ -25,7 +25,7 @@ pub struct PublishOptions {
 ///
 /// # Errors
 /// There is nothing to make it from, or it cannot be written. The raw files are left.
-pub fn publish(
+pub(crate) fn publish(
     path: &Path,
     settings: &RecordingSettings,
     options: PublishOptions,

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 const TABLE: &str = include_str!("../recorder/calls.txt");
 
 /// The functions of the table.
-pub fn table() -> Vec<Function<'static>> {
+pub(super) fn table() -> Vec<Function<'static>> {
     format::functions(TABLE).flatten().collect()
 }
 
 /// What the header of a raw file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawFileHeader {
+pub(super) struct RawFileHeader {
     /// Rank in `MPI_COMM_WORLD`, and its size.
     pub rank: u32,
     /// Number of processes of the application.
@@ -58,7 +58,7 @@ pub struct RawFileHeader {
 
 /// A raw file.
 #[derive(Debug)]
-pub struct RawFile {
+pub(super) struct RawFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its header.
@@ -75,7 +75,7 @@ impl RawFile {
     ///
     /// # Errors
     /// It cannot be read, is none, or was written by another version.
-    pub fn open(path: &Path) -> Result<RawFile> {
+    pub(super) fn open(path: &Path) -> Result<RawFile> {
         let map = MappedFile::open(path)?;
         let bad = |why: &str| Error::new(why).in_file(path);
         let head = map.get(..HEADER).ok_or_else(|| bad("not a raw recording: it is too short"))?;
@@ -179,7 +179,7 @@ fn unwritten(path: &Path, written: u64) -> Result<Vec<(MappedFile, usize)>> {
 
 impl RawFileHeader {
     /// Whether several requests can have this handle at the same time: they are complete from the start.
-    pub fn shares(&self, request: u64) -> bool {
+    pub(super) fn shares(&self, request: u64) -> bool {
         match self.abi {
             // Its number in Fortran is 1.
             format::OPEN_MPI => request == self.empty || request == 1,

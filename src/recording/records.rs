@@ -16,7 +16,7 @@ const SLACK: u64 = 1 << 44;
 
 /// What a status says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Status {
+pub(super) struct Status {
     /// The actual source; negative for nobody.
     pub source: i64,
     /// The actual tag.
@@ -29,7 +29,7 @@ pub struct Status {
 
 /// What a collective operation was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Contribution {
+pub(super) struct Contribution {
     /// Handle of the communicator.
     pub comm: u64,
     /// See [`format::NO_ROOT`].
@@ -44,7 +44,7 @@ pub struct Contribution {
 
 /// What a call was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
+pub(super) enum Given {
     /// Nothing of interest.
     Nothing,
     /// A message to send: peer (negative for nobody), tag, communicator, bytes.
@@ -69,7 +69,7 @@ pub enum Given {
 
 /// What a call gave back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gave {
+pub(super) enum Gave {
     /// Nothing of interest.
     Nothing,
     /// A request.
@@ -86,7 +86,7 @@ pub enum Gave {
 
 /// What the program tells of itself.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Own {
+pub(super) enum Own {
     /// The function at an address is entered.
     Function(u64),
     /// It is left.
@@ -103,7 +103,7 @@ pub enum Own {
 
 /// A step of a thread of OpenMP; the fields are described in [`openmp`](super::format::openmp). Places are addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpenMp {
+pub(super) enum OpenMp {
     /// A parallel region begins.
     Fork {
         /// Its number.
@@ -144,7 +144,7 @@ pub enum OpenMp {
 
 /// A communicator that a process has become a member of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewComm {
+pub(super) struct NewComm {
     /// Its handle in the process.
     pub handle: u64,
     /// Rank of the process.
@@ -159,7 +159,7 @@ pub struct NewComm {
 
 /// A record.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RawRecord {
+pub(super) enum RawRecord {
     /// A call of function `0` begins at a time.
     Enter(usize, u64, Given),
     /// It ends.
@@ -182,7 +182,7 @@ pub enum RawRecord {
 
 impl RawRecord {
     /// When it was; none for what belongs to the record before it.
-    pub fn time(&self) -> Option<u64> {
+    pub(super) fn time(&self) -> Option<u64> {
         match self {
             RawRecord::Enter(_, time, _)
             | RawRecord::Leave(time, _)
@@ -196,7 +196,7 @@ impl RawRecord {
 
 /// The records of a file.
 #[derive(Debug)]
-pub struct RawRecords<'a> {
+pub(super) struct RawRecords<'a> {
     file: &'a RawFile,
     functions: &'a [Function<'static>],
     bytes: &'a [u8],
@@ -222,12 +222,16 @@ fn signed(value: u64) -> i64 {
 
 impl<'a> RawRecords<'a> {
     /// All records of a file, from the first one on.
-    pub fn of(file: &'a RawFile, functions: &'a [Function<'static>]) -> RawRecords<'a> {
+    pub(super) fn of(file: &'a RawFile, functions: &'a [Function<'static>]) -> RawRecords<'a> {
         RawRecords::new(file, functions, file.pieces())
     }
 
     /// Of the bytes after the header of a file, and of its buffers.
-    pub fn new(file: &'a RawFile, functions: &'a [Function<'static>], mut pieces: Vec<&'a [u8]>) -> RawRecords<'a> {
+    pub(super) fn new(
+        file: &'a RawFile,
+        functions: &'a [Function<'static>],
+        mut pieces: Vec<&'a [u8]>,
+    ) -> RawRecords<'a> {
         pieces.retain(|piece| !piece.is_empty());
         pieces.reverse();
         let bytes = pieces.pop().unwrap_or_default();
@@ -257,7 +261,7 @@ impl RawRecords<'_> {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn next(&mut self) -> Result<Option<RawRecord>> {
+    pub(super) fn next(&mut self) -> Result<Option<RawRecord>> {
         loop {
             while self.position >= self.bytes.len() {
                 let Some(next) = self.pieces.pop() else { return Ok(None) };

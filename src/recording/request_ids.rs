@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 /// The ids of one process.
 #[derive(Debug, Default)]
-pub struct RequestIds {
+pub(super) struct RequestIds {
     /// The largest one so far.
     last: u64,
     /// For each thread those that it can use again.
@@ -20,12 +20,12 @@ pub struct RequestIds {
 
 impl RequestIds {
     /// Of a process with so many threads.
-    pub fn new(threads: usize) -> RequestIds {
+    pub(super) fn new(threads: usize) -> RequestIds {
         RequestIds { free: vec![BinaryHeap::new(); threads], ..RequestIds::default() }
     }
 
     /// The id of a request that a thread begins.
-    pub fn begin(&mut self, thread: usize) -> u64 {
+    pub(super) fn begin(&mut self, thread: usize) -> u64 {
         let again = self.free.get_mut(thread).and_then(BinaryHeap::pop);
         let id = again.map_or_else(
             || {
@@ -39,7 +39,7 @@ impl RequestIds {
     }
 
     /// A thread has written the last event of a request.
-    pub fn end(&mut self, thread: usize, id: u64) {
+    pub(super) fn end(&mut self, thread: usize, id: u64) {
         if self.open.remove(&id) == Some(thread)
             && let Some(free) = self.free.get_mut(thread)
         {

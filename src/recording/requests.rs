@@ -9,11 +9,11 @@ use clc_trace::{CommId, Message, WindowId};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Number of a request within a process; never used again.
-pub type Serial = u64;
+pub(super) type Serial = u64;
 
 /// What a request stands for. Ids are those of the events.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum RequestedOperation {
+pub(super) enum RequestedOperation {
     /// Of no interest: nothing is sent or received, or the communicator is not known.
     Nothing,
     /// A send.
@@ -36,7 +36,7 @@ pub enum RequestedOperation {
 
 impl RequestedOperation {
     /// The id of the events, while it is open.
-    pub fn open(&self) -> Option<u64> {
+    pub(super) fn open(&self) -> Option<u64> {
         match *self {
             RequestedOperation::Nothing | RequestedOperation::Access(..) => None,
             RequestedOperation::Send(id)
@@ -52,7 +52,7 @@ impl RequestedOperation {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub struct Requests {
+pub(super) struct Requests {
     /// Open ones by handle, in the order of their creation.
     by_handle: HashMap<u64, VecDeque<Serial>>,
     all: HashMap<Serial, RequestedOperation>,
@@ -62,7 +62,7 @@ pub struct Requests {
 
 impl Requests {
     /// A new one with this handle, which no other has any more unless it is `shared`.
-    pub fn add(&mut self, handle: u64, request: RequestedOperation, shared: bool) {
+    pub(super) fn add(&mut self, handle: u64, request: RequestedOperation, shared: bool) {
         self.next += 1;
         let queue = self.by_handle.entry(handle).or_default();
         if !shared {
@@ -74,7 +74,7 @@ impl Requests {
     }
 
     /// The one that this handle stands for now. Nobody else gets it until it is released.
-    pub fn claim(&mut self, handle: u64) -> Option<Serial> {
+    pub(super) fn claim(&mut self, handle: u64) -> Option<Serial> {
         let queue = self.by_handle.get(&handle)?;
         let serial = queue.iter().copied().find(|serial| !self.claimed.contains(serial))?;
         self.claimed.insert(serial);
@@ -82,17 +82,17 @@ impl Requests {
     }
 
     /// The call that has claimed it has ended.
-    pub fn release(&mut self, serial: Serial) {
+    pub(super) fn release(&mut self, serial: Serial) {
         self.claimed.remove(&serial);
     }
 
     /// What it stands for.
-    pub fn get_mut(&mut self, serial: Serial) -> Option<&mut RequestedOperation> {
+    pub(super) fn get_mut(&mut self, serial: Serial) -> Option<&mut RequestedOperation> {
         self.all.get_mut(&serial)
     }
 
     /// It is complete: what it stood for. A persistent one stays, inactive.
-    pub fn complete(&mut self, handle: u64, serial: Serial) -> Option<RequestedOperation> {
+    pub(super) fn complete(&mut self, handle: u64, serial: Serial) -> Option<RequestedOperation> {
         let request = *self.all.get(&serial)?;
         match self.all.get_mut(&serial) {
             Some(
@@ -108,7 +108,7 @@ impl Requests {
     }
 
     /// It does not exist any more.
-    pub fn remove(&mut self, handle: u64, serial: Serial) {
+    pub(super) fn remove(&mut self, handle: u64, serial: Serial) {
         self.all.remove(&serial);
         if let Some(queue) = self.by_handle.get_mut(&handle) {
             queue.retain(|&other| other != serial);

@@ -12,7 +12,7 @@ pub(super) const METRICS: [(&str, &str); 2] = [("CPU utilisation", ""), ("Link u
 
 /// One sample of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NodeSample {
+pub(super) struct NodeSample {
     /// Its agreed time, in periods; its number, if there is none.
     pub(super) turn: u64,
     /// When it was taken, by the counter of the node.
@@ -23,7 +23,7 @@ pub struct NodeSample {
 
 /// Those of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Samples {
+pub(super) struct Samples {
     /// Nanoseconds between two agreed times, and so much later than its time a sample may be; none if no times were agreed.
     pub(super) agreed: Option<(u64, u64)>,
     pub(super) list: Vec<NodeSample>,
@@ -31,7 +31,7 @@ pub struct Samples {
 
 /// What has become of the samples of a node.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Sampled {
+pub(super) struct Sampled {
     /// So many are in the trace.
     pub(super) written: u64,
     /// First and last agreed time that it has a sample of.
@@ -42,7 +42,7 @@ pub struct Sampled {
 ///
 /// # Errors
 /// The file cannot be read, or is none.
-pub fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
+pub(super) fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
     let path = directory.join(format!("{rank}.{SUFFIX}"));
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What the first pass finds out about a process.
 #[derive(Debug, Default)]
-pub struct ProcessSurvey {
+pub(super) struct ProcessSurvey {
     /// The communicators that it was a member of, in the order of their creation.
     pub communicators: Vec<(Identity, Option<Members>)>,
     /// The names that it has given to communicators: the last one of each.
@@ -57,7 +57,7 @@ struct SurveyedCall {
 ///
 /// # Errors
 /// None so far: what is damaged is reported.
-pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<ProcessSurvey> {
+pub(super) fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<ProcessSurvey> {
     let mut survey = ProcessSurvey::default();
     let Some(first) = files.first() else { return Ok(survey) };
     let header = &first.header;
@@ -155,7 +155,7 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Pro
 }
 
 /// Whether a function makes a communicator.
-pub fn makes(effect: Effect) -> bool {
+pub(super) fn makes(effect: Effect) -> bool {
     matches!(
         effect,
         Effect::CommCreate

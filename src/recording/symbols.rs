@@ -9,18 +9,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A function: the file that it is in, and its address there.
-pub type Place = (Arc<str>, u64);
+pub(super) type Place = (Arc<str>, u64);
 
 /// Which files were where in the memory of a process.
 #[derive(Debug, Default)]
-pub struct ModuleMap {
+pub(super) struct ModuleMap {
     /// Ranges with the file and the address of its first byte (0 for a program that has fixed addresses).
     ranges: Vec<(Range<u64>, Arc<str>, u64)>,
 }
 
 impl ModuleMap {
     /// Those of the process of a rank; none if it has kept none.
-    pub fn read(directory: &Path, rank: u32) -> ModuleMap {
+    pub(super) fn read(directory: &Path, rank: u32) -> ModuleMap {
         let text = std::fs::read(directory.join(format!("{rank}.{MAPS}"))).unwrap_or_default();
         ModuleMap::parse(&String::from_utf8_lossy(&text), is_fixed)
     }
@@ -42,7 +42,7 @@ impl ModuleMap {
     }
 
     /// Where a function is; none if nothing is known of that address.
-    pub fn place(&self, address: u64) -> Option<Place> {
+    pub(super) fn place(&self, address: u64) -> Option<Place> {
         let (_, path, base) = self.ranges.iter().find(|(range, ..)| range.contains(&address))?;
         Some((Arc::clone(path), address.checked_sub(*base)?))
     }
@@ -56,12 +56,12 @@ fn is_fixed(path: &str) -> bool {
 }
 
 /// Names of functions. One without a symbol is called by its file and address.
-pub fn names(places: &BTreeSet<Place>) -> HashMap<Place, String> {
+pub(super) fn names(places: &BTreeSet<Place>) -> HashMap<Place, String> {
     named(places, FileSymbols::name)
 }
 
 /// Places in the source, file:line; without debug information the names of the functions that they are in.
-pub fn source_names(places: &BTreeSet<Place>) -> HashMap<Place, String> {
+pub(super) fn source_names(places: &BTreeSet<Place>) -> HashMap<Place, String> {
     named(places, |symbols, address| {
         let source = symbols.functions(address).into_iter().next().and_then(|function| function.source);
         let short = source.and_then(|source| source.rsplit('/').next().map(str::to_owned));

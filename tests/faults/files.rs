@@ -8,7 +8,7 @@ use clc_trace::{CommId, CommMembers, Communicator, MpiRank};
 use std::collections::HashMap;
 use std::path::Path;
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = absent();
     cases.extend(anchors());
     cases.extend(event_files());

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a constraint comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(crate) enum Kind {
     PointToPoint,
     /// A receive is posted, its synchronous send is over.
     Acknowledge,
@@ -33,7 +33,7 @@ pub enum Kind {
 
 /// `receive` happened at least `latency` (mu) ticks after `send`, on another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Dependency {
+pub(crate) struct Dependency {
     pub kind: Kind,
     pub send: EventRef,
     pub receive: EventRef,
@@ -42,7 +42,7 @@ pub struct Dependency {
 
 /// The choices a user has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// Minimum latency mu of two processes on the same node, in ticks.
     pub same_node: i64,
     /// Minimum latency mu of two processes on different nodes, in ticks.
@@ -57,7 +57,7 @@ pub struct Rules {
 
 /// All that is known about the communication of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Matching {
+pub(crate) struct Matching {
     /// All constraints, sorted.
     pub dependencies: Vec<Dependency>,
     /// All matched messages (send, receive), also those of a process to itself, sorted.
@@ -89,14 +89,14 @@ struct Receive {
 
 /// A completed collective call of one process: where it began, where it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     pub begin: usize,
     pub end: usize,
     pub collective: Collective,
 }
 
 /// Finds all matches of a trace.
-pub fn matching(trace: &Trace, rules: &Rules) -> Matching {
+pub(crate) fn matching(trace: &Trace, rules: &Rules) -> Matching {
     let timelines = trace.timelines();
     let mut found = Matching::default();
     match_messages(trace, rules, &timelines, &mut found);
@@ -286,7 +286,7 @@ fn messages_of(timeline: &Timeline) -> (Vec<(usize, Message)>, Vec<Receive>) {
 ///
 /// Blocking calls nest on a location at most (an end belongs to the last open begin of its location); non-blocking
 /// ones are paired by request. A call without end, or an end without begin, takes part in nothing.
-pub fn calls_of(timeline: &Timeline) -> Vec<Call> {
+pub(crate) fn calls_of(timeline: &Timeline) -> Vec<Call> {
     calls_with(timeline, false)
 }
 

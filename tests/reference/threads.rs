@@ -14,11 +14,11 @@ use clc_trace::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An event: process, location, number.
-pub type At = (usize, usize, usize);
+pub(crate) type At = (usize, usize, usize);
 
 /// A hybrid program that has run, with correct clocks.
 #[derive(Debug, Clone, Default)]
-pub struct Hybrid {
+pub(crate) struct Hybrid {
     /// With true times.
     pub trace: Trace,
     /// Two events of one process of which the first is before the second.
@@ -28,7 +28,7 @@ pub struct Hybrid {
 }
 
 /// Numbers that look random.
-pub struct Numbers(pub u64);
+pub(crate) struct Numbers(pub u64);
 
 impl Numbers {
     fn below(&mut self, end: u64) -> i64 {
@@ -284,7 +284,7 @@ impl Run {
 }
 
 /// A program of several processes, each with a team of threads and one thread that is created and waited for.
-pub fn hybrid(seed: u64) -> Hybrid {
+pub(crate) fn hybrid(seed: u64) -> Hybrid {
     let mut numbers = Numbers(seed ^ 0x9e37_79b9_7f4a_7c15);
     let processes = 2 + numbers.below(3) as usize;
     let threads: Vec<usize> = (0..processes).map(|_| 3 + numbers.below(3) as usize).collect();
@@ -341,7 +341,7 @@ pub fn hybrid(seed: u64) -> Hybrid {
 }
 
 /// Wrong clocks: all locations of a process by as much, and some of them by more.
-pub fn disturb(hybrid: &mut Hybrid, seed: u64) {
+pub(crate) fn disturb(hybrid: &mut Hybrid, seed: u64) {
     let mut numbers = Numbers(seed);
     for process in &mut hybrid.trace.processes {
         let common = numbers.below(600) - 300;
@@ -357,7 +357,7 @@ pub fn disturb(hybrid: &mut Hybrid, seed: u64) {
 
 /// The locations whose clocks contradict those of their processes, in order: first those that contradict the main thread, then of the others those that contradict
 /// each other.
-pub fn with_own_clocks(hybrid: &Hybrid) -> Vec<(usize, usize)> {
+pub(crate) fn with_own_clocks(hybrid: &Hybrid) -> Vec<(usize, usize)> {
     let time = |(p, l, number): At| hybrid.trace.processes[p].locations[l][number].time;
     let mut pairs = hybrid.pairs.clone();
     for (arrivals, departures) in &hybrid.barriers {
@@ -415,7 +415,7 @@ fn contradiction_through(hybrid: &Hybrid, own: &BTreeSet<(usize, usize)>) -> Opt
 }
 
 /// The trace in which each location of `own` is a process by itself, and the orders of threads between them; `matching` is that of the trace itself.
-pub fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matching) -> (Trace, Matching) {
+pub(crate) fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matching) -> (Trace, Matching) {
     let old = &hybrid.trace;
     let mut trace = old.clone();
     // Where each location has gone.

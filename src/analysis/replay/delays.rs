@@ -31,7 +31,7 @@ type StageTicks = [i128; 2];
 
 /// What the waits of all processes are blamed on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DelaySums {
+pub(crate) struct DelaySums {
     /// Delays by region, [`Gaps::OUTSIDE`] outside of any.
     pub by_region: BTreeMap<u32, StageTicks>,
     /// Delays by process.
@@ -46,7 +46,7 @@ pub struct DelaySums {
 
 impl DelaySums {
     /// None yet; at most so many processes.
-    pub fn new(entries: usize) -> DelaySums {
+    pub(crate) fn new(entries: usize) -> DelaySums {
         DelaySums {
             by_region: BTreeMap::new(),
             by_process: Largest::new(entries),
@@ -57,7 +57,7 @@ impl DelaySums {
     }
 
     /// Adds those of another rank.
-    pub fn merge(&mut self, other: DelaySums) {
+    pub(crate) fn merge(&mut self, other: DelaySums) {
         let add = |sum: &mut StageTicks, more: StageTicks| (0..2).for_each(|stage| sum[stage] += more[stage]);
         other.by_region.into_iter().for_each(|(region, more)| add(self.by_region.entry(region).or_default(), more));
         self.by_process.merge(other.by_process);
@@ -161,7 +161,7 @@ fn is_message(kind: WaitKind) -> bool {
 const ROUND: usize = 1 << 14;
 
 /// What there is to know of the hosted part of a trace.
-pub struct DelaySearch<'a> {
+pub(crate) struct DelaySearch<'a> {
     program: &'a Program,
     operations: &'a [Operations],
     /// Of each hosted process: what it does between its operations.
@@ -190,7 +190,7 @@ impl<'a> DelaySearch<'a> {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn new(
+    pub(crate) fn new(
         transport: &mut dyn Transport,
         program: &'a Program,
         operations: &'a [Operations],
@@ -330,7 +330,7 @@ impl<'a> DelaySearch<'a> {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn blame(
+    pub(crate) fn blame(
         &self,
         transport: &mut dyn Transport,
         placement: &Placement,

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 ///
 /// # Errors
 /// The event files cannot be read, failures of the transport.
-pub fn perfetto(
+pub(crate) fn perfetto(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     times: &ExportedTimes<'_>,

@@ -14,7 +14,7 @@ const TOP: f64 = 8.0;
 /// Width of a character of a label.
 const CHARACTER: f64 = 6.3;
 
-pub fn body(report: &Report) -> Option<String> {
+pub(super) fn body(report: &Report) -> Option<String> {
     let cases = &report.details.as_ref()?.worst;
     if cases.is_empty() {
         return None;

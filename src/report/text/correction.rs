@@ -16,7 +16,7 @@ const INDENT: usize = 13;
 const FIRST: usize = 21;
 
 /// The summary of a correction or a check, the verdict first.
-pub fn correction_text(report: &Report) -> String {
+pub(crate) fn correction_text(report: &Report) -> String {
     let parts = [
         verdict(report),
         trace(report),

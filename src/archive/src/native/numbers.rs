@@ -1,11 +1,11 @@
 //! Integers as bytes: fixed width in headers, LEB128 in events.
 
 /// Most bytes of a LEB128 number of 64 bits.
-pub const LONGEST: usize = 10;
+pub(super) const LONGEST: usize = 10;
 
 /// Appends `value` in groups of seven bits, lowest first; the top bit of a byte says that another one follows.
 #[inline]
-pub fn put(into: &mut Vec<u8>, mut value: u64) {
+pub(super) fn put(into: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         into.push(low_byte(value) | 0x80);
         value >>= 7;

@@ -19,7 +19,7 @@ const MOST_POINTS: usize = 1 << 22;
 
 /// What is known of a channel: positions of a send and of a receive, ascending in both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Alignment {
+pub(super) struct Alignment {
     /// Messages.
     pub pairs: Vec<(u32, u32)>,
     /// Sends that come before receives which need not be theirs. Nobody is in both lists, or in one of them twice.
@@ -30,7 +30,7 @@ pub struct Alignment {
 
 /// Aligns the lengths of the `sends` with those of the `receives`, each in order. Of the `unplaced` receives nobody knows where they belong
 /// in the order.
-pub fn align(sends: &[u32], receives: &[u32], unplaced: &[u32]) -> Alignment {
+pub(super) fn align(sends: &[u32], receives: &[u32], unplaced: &[u32]) -> Alignment {
     let all = receives.len() + unplaced.len();
     if sends.len() >= all
         && let Some(first) = first_places(receives, sends)

@@ -9,7 +9,7 @@ const RECENT: usize = 64;
 
 /// Both lists of a channel.
 #[derive(Debug)]
-pub struct ChannelEnds {
+pub(super) struct ChannelEnds {
     /// Which one it is.
     pub key: MessageKey,
     /// Sends in program order.
@@ -24,7 +24,7 @@ pub struct ChannelEnds {
 
 /// The locations of a process that call MPI for one end of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Callers {
+pub(super) enum Callers {
     /// None so far.
     None,
     /// This one.
@@ -36,7 +36,7 @@ pub enum Callers {
 impl Callers {
     /// Adds a location.
     #[inline]
-    pub fn add(&mut self, location: u32) {
+    pub(super) fn add(&mut self, location: u32) {
         *self = match *self {
             Callers::None => Callers::One(location),
             Callers::One(known) if known == location => return,
@@ -47,7 +47,7 @@ impl Callers {
 
 /// All channels of a process.
 #[derive(Debug)]
-pub struct ChannelLists {
+pub(super) struct ChannelLists {
     by_key: HashMap<MessageKey, u32>,
     channels: Vec<ChannelEnds>,
     recent: Box<[Option<(Fields, u32)>; RECENT]>,
@@ -68,7 +68,11 @@ impl ChannelLists {
     /// # Errors
     /// Those of `key`.
     #[inline(always)]
-    pub fn number<E>(&mut self, message: &Message, key: impl FnOnce() -> Result<MessageKey, E>) -> Result<u32, E> {
+    pub(super) fn number<E>(
+        &mut self,
+        message: &Message,
+        key: impl FnOnce() -> Result<MessageKey, E>,
+    ) -> Result<u32, E> {
         let fields = (message.peer, message.comm, message.tag);
         let place = (message.peer ^ message.tag.wrapping_mul(7) ^ message.comm.0.wrapping_mul(31)) as usize % RECENT;
         if let Some((known, number)) = self.recent[place]
@@ -83,7 +87,7 @@ impl ChannelLists {
 
     /// Number of the channel with this key.
     #[inline(never)]
-    pub fn number_of(&mut self, key: MessageKey) -> u32 {
+    pub(super) fn number_of(&mut self, key: MessageKey) -> u32 {
         let channels = &mut self.channels;
         *self.by_key.entry(key).or_insert_with(|| {
             let (senders, receivers) = (Callers::None, Callers::None);
@@ -95,12 +99,12 @@ impl ChannelLists {
 
     /// The lists of a channel.
     #[inline]
-    pub fn at(&mut self, number: u32) -> &mut ChannelEnds {
+    pub(super) fn at(&mut self, number: u32) -> &mut ChannelEnds {
         &mut self.channels[number as usize]
     }
 
     /// All channels, in the order of their first use.
-    pub fn into_channels(self) -> Vec<ChannelEnds> {
+    pub(super) fn into_channels(self) -> Vec<ChannelEnds> {
         self.channels
     }
 }

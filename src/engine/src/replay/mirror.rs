@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn mirrored(transport: &mut dyn Transport, program: &Program) -> Result<Program> {
+pub(super) fn mirrored(transport: &mut dyn Transport, program: &Program) -> Result<Program> {
     let (messages, place) = messages(transport, program)?;
     let collectives = collectives(program);
     let mut mirrored = Program {

@@ -12,7 +12,7 @@ struct TransferredBytes(u64, u64, bool);
 ///
 /// # Safety
 /// The arguments are those of the operation.
-pub unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, given: &Arguments) {
+pub(super) unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, given: &Arguments) {
     // SAFETY: positions are those of the C binding, and all arguments that are looked at are significant here.
     unsafe {
         let (comm, root) = match effect {
