@@ -3,7 +3,7 @@
 use crate::accuracy::between::{Between, TimelineErrors, TrueTimeWindows};
 use crate::accuracy::distribution::{Distribution, IntervalCounts, PackedDistribution, SLICES, Sum};
 use crate::accuracy::phase::{ByPhase, CorrectionPhase};
-use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::local_trace::{LoadedLocation, LocalTrace};
 use crate::pipeline::open::TraceHandle;
 use clc_archive::truth::{self, TruthReader};
 use clc_clock::Method;

@@ -1,7 +1,7 @@
 //! Applying wrong clocks to the locations of a recorded trace, and keeping its own times as the truth.
 
 use crate::output::truth::write_parameters;
-use crate::pipeline::load::{LoadOptions, LoadedLocation, LocalTrace};
+use crate::pipeline::local_trace::{LoadOptions, LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{LocationClock, LocationCursor};
 use crate::pipeline::open::TraceHandle;
 use crate::pipeline::write::write_globals;

@@ -1,6 +1,6 @@
 //! Times of one event in up to two stages: as a reader of the trace sees it, and corrected.
 
-use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::local_trace::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::LocationCursor;
 use crate::pipeline::open::TraceHandle;
 use clc_clock::Clock;

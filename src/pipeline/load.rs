@@ -1,5 +1,6 @@
 //! Scanning the hosted timelines once and matching what they did with whom.
 
+use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use crate::pipeline::timeline_scan::{KnownCalls, MpiCalls, Scratch, TimelineScan, scan};
 use crate::report::Warnings;
@@ -20,7 +21,7 @@ use clc_trace::{LocationId, MpiRank, OwnTimeline, Result, Ticks, TimelineNumber}
 use controlled_logical_clock::latency::LatencyBasis;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use crate::pipeline::local_trace::{LoadOptions, LoadedLocation, LocalTrace};
+pub use crate::pipeline::local_trace::{LoadOptions, LocalTrace};
 
 /// Scans all hosted timelines and matches them. Collective over the analysis ranks; a failure is everybody's.
 ///

@@ -1,7 +1,7 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
 use crate::pipeline::displacement::{ChangedIntervals, DisplacementCounts, LocationSum};
-use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::local_trace::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{CorrectedCursor, LocationClock, map_global};
 use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;

@@ -2,9 +2,9 @@
 
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockCounts, Warnings};
-use clc_engine::matching::collectives::CollectiveCounts;
 use clc_engine::matching::communicators::name as name_of;
 use clc_engine::matching::extracted::Leftovers;
+use clc_engine::matching::instances::CollectiveCounts;
 use clc_engine::matching::matched::{InDoubt, MessageCounts};
 use clc_engine::matching::steps::Unpaired;
 use clc_engine::matching::undefined::UndefinedPeer;

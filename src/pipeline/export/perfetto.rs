@@ -2,7 +2,7 @@
 
 use super::times::{ExportedClock, ExportedTimes};
 use super::{ExportWindow, Exported};
-use crate::pipeline::load::LoadedLocation;
+use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};

@@ -5,7 +5,7 @@ mod records;
 use crate::report::{Analysis, CriticalPath, DelayCost, Execution, Share, Stages, Waiting};
 use clc_trace::format::printable;
 
-pub use records::CsvTable;
+pub(crate) use records::CsvTable;
 
 /// Name and contents of every file. Times are in seconds, missing values are empty.
 pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {

@@ -11,9 +11,8 @@ use crate::matching::extracted::{Extract, Participation};
 use crate::matching::fences::{self, Fences, Ours};
 use crate::matching::groups::{Word, has_two};
 use crate::matching::homes::{exchange, tell_hosts};
-pub use crate::matching::instances::{
-    CollectiveComm, CollectiveCounts, Collectives, HostedComm, HostedMember, Instance, InstanceCounts, InstanceIndex,
-    MemberPlace, Membership, Slot,
+use crate::matching::instances::{
+    CollectiveComm, CollectiveCounts, Collectives, HostedComm, HostedMember, Instance, MemberPlace, Membership,
 };
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;

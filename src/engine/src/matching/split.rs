@@ -6,9 +6,9 @@
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel, checked_index};
-use crate::matching::collectives::Collectives;
 use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
+use crate::matching::instances::Collectives;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::offers::tell_indices;

@@ -18,8 +18,7 @@
 
 use crate::matching::accelerators::ProcessAccelerators;
 use crate::matching::channels::Trust;
-use crate::matching::steps::{OrderedSteps, StepOrders, ThreadCounts, Unpaired, What};
-pub use crate::matching::steps::{ParallelRegion, Steps, ThreadConstructs};
+use crate::matching::steps::{OrderedSteps, StepOrders, Steps, ThreadConstructs, ThreadCounts, Unpaired, What};
 use crate::matching::sync::EventCoordinates;
 use crate::matching::teams;
 use crate::matching::through::first_contradiction;

@@ -13,7 +13,7 @@ mod parts;
 mod presets;
 mod spec;
 
-pub use presets::{PRESETS, Preset};
+use presets::{PRESETS, Preset};
 pub use spec::{ClockSpec, PartSpec};
 
 use crate::units::EPOCH;
