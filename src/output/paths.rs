@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// What a command reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input<'a> {
+pub(crate) enum Input<'a> {
     /// A trace, or the true times of one: everything in its directory.
     Trace(&'a Path),
     /// A single file.

@@ -8,7 +8,7 @@ use clc_trace::format::printable;
 pub(crate) use records::CsvTable;
 
 /// Name and contents of every file. Times are in seconds, missing values are empty.
-pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
+pub(crate) fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
     let tables = [
         ("execution.csv", execution(&analysis.execution)),
         ("parallelism.csv", parallelism(&analysis.execution)),

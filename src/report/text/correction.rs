@@ -393,7 +393,7 @@ pub(super) fn phases(report: &Report) -> String {
 }
 
 /// Warnings, one per line.
-pub fn warnings_text(warnings: &[Warning]) -> String {
+pub(crate) fn warnings_text(warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
         let times = if warning.count > 1 { format!(" ({} times)", count(warning.count)) } else { String::new() };

@@ -142,7 +142,7 @@ impl<'a> Events<'a> {
     ///
     /// # Errors
     /// Those of the header; sizes that do not fit together.
-    pub fn new(bytes: &'a [u8]) -> Result<Events<'a>> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Result<Events<'a>> {
         let header = EventFileHeader::read(bytes)?;
         let sizes = || {
             let end = usize::try_from(header.offsets_at).ok()?;
@@ -162,30 +162,25 @@ impl<'a> Events<'a> {
     }
 
     /// The location whose events these are.
-    pub fn location(&self) -> LocationId {
+    pub(crate) fn location(&self) -> LocationId {
         self.header.location
     }
 
     /// The version of the file.
-    pub fn version(&self) -> u32 {
+    pub(crate) fn version(&self) -> u32 {
         self.header.version
     }
 
     /// Ticks per second.
-    pub fn resolution(&self) -> u64 {
+    pub(crate) fn resolution(&self) -> u64 {
         self.header.resolution
-    }
-
-    /// Number of events, as the header says.
-    pub fn count(&self) -> u64 {
-        self.header.events
     }
 
     /// The measured clock offsets, in strictly increasing order of time.
     ///
     /// # Errors
     /// They are damaged or not in order.
-    pub fn clock_offsets(&self) -> Result<Vec<ClockOffset>> {
+    pub(crate) fn clock_offsets(&self) -> Result<Vec<ClockOffset>> {
         if crc32fast::hash(self.offsets) != self.header.offsets_checksum {
             return Err(damaged("its clock offsets do not match their checksum"));
         }
@@ -213,7 +208,7 @@ impl<'a> Events<'a> {
     /// The file is damaged.
     #[inline]
     #[allow(clippy::should_implement_trait)] // an error ends it, so it is no iterator of results
-    pub fn next(&mut self) -> Result<Option<(EventNumber, u64, NativeRecord)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(EventNumber, u64, NativeRecord)>> {
         if self.left == 0 && !self.open_block()? {
             return Ok(None);
         }

@@ -96,7 +96,7 @@ impl NativeRecord {
     }
 
     /// The stream of an accelerator that the call refers to.
-    pub fn stream(&self) -> Option<LocationId> {
+    pub(crate) fn stream(&self) -> Option<LocationId> {
         match self {
             NativeRecord::OnStream(_, stream, _) => Some(*stream),
             _ => None,
@@ -148,7 +148,7 @@ impl NativeRecord {
     /// # Errors
     /// A collective's root, or the type of an event that is not interpreted, that the format cannot hold.
     #[inline]
-    pub fn encode(&self, time: u64, into: &mut Vec<u8>, version: u32) -> Result<()> {
+    pub(crate) fn encode(&self, time: u64, into: &mut Vec<u8>, version: u32) -> Result<()> {
         if let NativeRecord::Other(kind) = *self
             && NativeRecord::other_in(version, kind).is_none()
         {
@@ -220,7 +220,7 @@ impl NativeRecord {
 
     /// Reads type and fields in that version of the format; `None` if they are not those of any event.
     #[inline]
-    pub fn decode(bytes: &mut ByteReader<'_>, time: u64, version: u32) -> Option<NativeRecord> {
+    pub(crate) fn decode(bytes: &mut ByteReader<'_>, time: u64, version: u32) -> Option<NativeRecord> {
         let kind = bytes.byte()?;
         if version < has_fields_since(kind) {
             return NativeRecord::other_in(version, kind);

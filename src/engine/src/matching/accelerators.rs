@@ -86,7 +86,7 @@ impl AcceleratorCalls {
     }
 
     /// The attributes by which calls name streams, ascending.
-    pub fn references(&self) -> &[AttributeId] {
+    pub(crate) fn references(&self) -> &[AttributeId] {
         &self.references
     }
 }
@@ -201,7 +201,7 @@ impl<'a> ProcessAccelerators<'a> {
     }
 
     /// The attributes by which calls name streams, ascending.
-    pub fn references(&self) -> &'a [AttributeId] {
+    pub(crate) fn references(&self) -> &'a [AttributeId] {
         self.calls.references()
     }
 
@@ -212,7 +212,7 @@ impl<'a> ProcessAccelerators<'a> {
 
     /// Whether an event of a location matters.
     #[inline]
-    pub fn takes(&self, location: u32, event: &Event) -> bool {
+    pub(crate) fn takes(&self, location: u32, event: &Event) -> bool {
         match event {
             Event::Enter(region) | Event::Leave(region) => {
                 self.is_stream(location) || self.calls.regions.contains_key(region)

@@ -64,7 +64,7 @@ impl HostedMember {
 
     /// The instance that the `count`-th begin of this member (from 0) belongs to.
     #[inline]
-    pub fn begun(&self, count: u32) -> InstanceIndex {
+    pub(crate) fn begun(&self, count: u32) -> InstanceIndex {
         self.order.get(count as usize).map_or(InstanceIndex(count), |&instance| instance)
     }
 }
@@ -109,17 +109,17 @@ pub struct CollectiveComm {
 
 impl CollectiveComm {
     /// The analysis rank that hosts member `rank`.
-    pub fn host_of(&self, rank: CommRank) -> AnalysisRank {
+    pub(crate) fn host_of(&self, rank: CommRank) -> AnalysisRank {
         self.rank_hosts[rank]
     }
 
     /// Number of groups of members that constrain each other, but nobody of their own: 2 of an inter-communicator, else 1.
-    pub fn groups(&self) -> usize {
+    pub(crate) fn groups(&self) -> usize {
         1 + usize::from(self.first_group > 0)
     }
 
     /// The group of member `rank`.
-    pub fn group_of(&self, rank: CommRank) -> usize {
+    pub(crate) fn group_of(&self, rank: CommRank) -> usize {
         usize::from(self.first_group > 0 && rank.0 >= self.first_group)
     }
 
@@ -130,29 +130,29 @@ impl CollectiveComm {
 
     /// Where contributions of the members of a group to an instance meet.
     #[inline]
-    pub fn slot(&self, instance: InstanceIndex, group: usize) -> Slot {
+    pub(crate) fn slot(&self, instance: InstanceIndex, group: usize) -> Slot {
         Slot(instance.0 * self.groups() as u32 + group as u32)
     }
 
     /// Which instance it is that contributions to `slot` belong to, and the group that contributes.
     #[inline]
-    pub fn instance_of(&self, slot: Slot) -> (InstanceIndex, usize) {
+    pub(crate) fn instance_of(&self, slot: Slot) -> (InstanceIndex, usize) {
         let groups = self.groups() as u32;
         (InstanceIndex(slot.0 / groups), (slot.0 % groups) as usize)
     }
 
     /// The constrained instances with their places.
-    pub fn numbered(&self) -> impl Iterator<Item = (InstanceIndex, &Instance)> {
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (InstanceIndex, &Instance)> {
         (0..).map(InstanceIndex).zip(&self.instances)
     }
 
     /// Whether the begin of one member can bound the end of another.
-    pub fn constrains(&self, begin: CommRank, end: CommRank) -> bool {
+    pub(crate) fn constrains(&self, begin: CommRank, end: CommRank) -> bool {
         begin != end && self.group_of(begin) == self.group_before(end)
     }
 
     /// Who contributes for [`crate::comm::MaxExcluding`], which leaves out what comes from the one that it bounds: the member itself, or its group.
-    pub fn holder(&self, rank: CommRank) -> i64 {
+    pub(crate) fn holder(&self, rank: CommRank) -> i64 {
         if self.first_group > 0 { self.group_of(rank) as i64 } else { i64::from(rank.0) }
     }
 

@@ -88,7 +88,7 @@ pub struct Messages {
 
 impl InDoubt {
     /// Sends and receives that are in no message.
-    pub fn left_out(&self) -> u64 {
+    pub(crate) fn left_out(&self) -> u64 {
         self.sends + self.receives - 2 * self.matched
     }
 }

@@ -62,7 +62,7 @@ impl<T: Copy> OpenRequests<T> {
     }
 
     /// How many are open.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.many.as_ref().map_or(self.few.len(), |many| many.len())
     }
 }

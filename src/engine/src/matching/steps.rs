@@ -162,7 +162,7 @@ impl ThreadCounts {
     }
 
     /// Leaves out pairs of different timelines.
-    pub fn leave(&mut self, kind: Trust, pairs: u64) {
+    pub(crate) fn leave(&mut self, kind: Trust, pairs: u64) {
         let count = self.of(kind);
         count.apart = count.apart.saturating_sub(pairs);
         count.left_out += pairs;

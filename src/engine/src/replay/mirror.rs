@@ -267,8 +267,10 @@ mod tests {
         program.messages.incoming.push(into);
         let mirrored = mirrored(&mut LocalTransport::alone(), &program).unwrap();
         for local in [0, 1].map(LocalTimeline) {
-            for (event, (kind, link)) in mirrored.timeline(local).parts().enumerate() {
-                let list = match kind {
+            let timeline = mirrored.timeline(local);
+            for event in 0..timeline.len() {
+                let link = timeline.link(event);
+                let list = match timeline.kind(event) {
                     SyncKind::Send => &mirrored.messages.outgoing[link].sends,
                     _ => &mirrored.messages.incoming[link].receives,
                 };

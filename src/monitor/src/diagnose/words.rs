@@ -15,7 +15,7 @@ const RANGES: usize = 8;
 
 impl Ranks<'_> {
     /// With a verb, in the form for one or for several of them: `rank 3 computes`.
-    pub fn are(&self, verb: &str) -> String {
+    pub(crate) fn are(&self, verb: &str) -> String {
         if self.0.len() != 1 {
             return format!("{self} {verb}");
         }

@@ -20,7 +20,7 @@ pub fn table() -> u64 {
 }
 
 /// Name of a function, by its number plus 1.
-pub fn function_name(number: u64) -> String {
+pub(crate) fn function_name(number: u64) -> String {
     let name = usize::try_from(number).ok().and_then(|number| NAMES.get(number.checked_sub(1)?));
     name.cloned().unwrap_or_else(|| format!("MPI function {number}"))
 }
