@@ -11,7 +11,7 @@ use clc_archive::TimeMap;
 use clc_archive::truth::{self, TruthWriter};
 use clc_clock::Method;
 use clc_engine::comm::{ReduceOp, Transport, agree};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_simulate::units::{EPOCH, SECOND};

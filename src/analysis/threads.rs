@@ -3,7 +3,7 @@
 
 use crate::analysis::stages::StageMapper;
 use clc_engine::matching::sync::EventCoordinates;
-use clc_engine::matching::threads::ProcessThreadSteps;
+use clc_engine::matching::within::threads::ProcessThreadSteps;
 use clc_execution::call_tree::CallTree;
 use clc_execution::threads::{ThreadWaitKind, barrier_waits, lock_wait};
 use clc_execution::waiting::WaitingTally;

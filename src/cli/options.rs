@@ -11,7 +11,7 @@ use clap::{Args, value_parser};
 use clc_archive::{directory_of, native};
 use clc_clock::reference::Reference;
 use clc_clock::{MeasurementLimits, Method};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::Duration;
 use clc_trace::{Error, Result};
 use controlled_logical_clock::{Centre, CorrectionForm, Decay, ErrorLimit, Parameters, Slope};

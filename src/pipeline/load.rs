@@ -6,14 +6,14 @@ use crate::pipeline::timeline_scan::{KnownCalls, MpiCalls, Scratch, TimelineScan
 use crate::report::Warnings;
 use clc_clock::{RANGE, RefinedClocks};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
-use clc_engine::matching::accelerators::AcceleratorCalls;
-use clc_engine::matching::calls::Calls;
 use clc_engine::matching::collectives::{Rules, match_collectives};
 use clc_engine::matching::communicators::{CommTable, join_everywhere};
+use clc_engine::matching::extract::calls::Calls;
 use clc_engine::matching::extracted::{Extract, Leftovers};
 use clc_engine::matching::messages::match_messages;
 use clc_engine::matching::split::{self, Numbers, SplitTimeline};
 use clc_engine::matching::undefined::UndefinedPeer;
+use clc_engine::matching::within::accelerators::AcceleratorCalls;
 use clc_engine::replay::program::{OwnTimelines, Program};
 use clc_engine::replay::settle::settle;
 use clc_trace::progress::Progress;

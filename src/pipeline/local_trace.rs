@@ -2,8 +2,8 @@
 
 use clc_archive::ScanSummary;
 use clc_clock::{Clock, ClockCursor, Method, RefinedClocks};
+use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::matching::extracted::Leftovers;
-use clc_engine::matching::fences::Fences;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::program::Program;
 use clc_trace::workers::Workers;

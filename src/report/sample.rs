@@ -2,7 +2,7 @@
 
 use super::*;
 use clc_clock::Method;
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{CommId, EventNumber, LocationId, MpiRank, TimelineNumber};
 use controlled_logical_clock::CorrectionForm;
 use controlled_logical_clock::latency::LatencyBasis;

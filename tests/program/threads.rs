@@ -9,7 +9,7 @@ use crate::reference::forward::{Control, forward_of, lamport_advance};
 use crate::reference::matching::{Rules, matching};
 use crate::reference::model::{BARRIER, PerLocation, Process, Recorded, Trace};
 use crate::reference::threads::{disturb, divided, hybrid, with_own_clocks};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{
     ClockOffset, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Fraction, Message, MpiRank,
     RegionId, Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask, Ticks,

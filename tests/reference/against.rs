@@ -8,7 +8,7 @@ use super::model::{PerLocation, Recorded, STREAM_REFERENCE, Trace};
 use clc_clock::Method;
 use clc_engine::comm::local::LocalTransport;
 use clc_engine::comm::{ReduceOp, Transport};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::Program;
 use clc_engine::replay::{amortise, dataflow, passes};

@@ -8,7 +8,7 @@ use super::calls;
 use super::channel::{Channel, Found, tracer_records_buffers};
 use super::model::{EventRef, Timeline, Trace};
 use super::windows;
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Event, Message, MpiRank, Root};
 use std::collections::{BTreeMap, BTreeSet};
 

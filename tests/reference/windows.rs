@@ -6,7 +6,7 @@
 use super::calls;
 use super::matching::Call;
 use super::model::{Timeline, Trace};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, Event, MpiRank, WindowId};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! What is found out about the waits of a timeline.
 
-use clc_engine::matching::instances::Instance;
+use clc_engine::matching::collectives::instances::Instance;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::path::PathWait;
 use clc_execution::waiting::{DetailKind, WaitKind};

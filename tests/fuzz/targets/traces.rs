@@ -34,7 +34,7 @@ pub(crate) fn target(input: &[u8]) -> Result<(), String> {
         alltoallv: choices.below(2) == 1,
         form: CorrectionForm::Common,
         median: false,
-        fences: clc_engine::matching::fences::Fences::Auto,
+        fences: clc_engine::matching::collectives::fences::Fences::Auto,
         handles: false,
     };
     let trace = trace(&mut choices);

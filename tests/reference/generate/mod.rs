@@ -15,7 +15,7 @@ mod windows;
 
 use super::matching::Rules;
 use super::model::{PerLocation, Process, Trace};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clocks::ClockErrors;
 use rng::Rng;
 

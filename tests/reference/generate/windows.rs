@@ -1,7 +1,7 @@
 //! Steps on windows: accesses, and fences with and without them.
 
 use super::program::{Program, Thread};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{
     CollectiveOp, CommMembers, Event, GroupId, MpiRank, Root, Window, WindowAtomic, WindowCollective, WindowGroup,
     WindowId, WindowLock, WindowTransfer,

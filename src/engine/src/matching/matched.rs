@@ -2,7 +2,7 @@
 
 use crate::matching::channels::{InChannel, OutChannel, Trust};
 use crate::matching::comm_index::CommIndex;
-use crate::matching::steps::ThreadCounts;
+use crate::matching::within::steps::ThreadCounts;
 use clc_trace::TimelineNumber;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

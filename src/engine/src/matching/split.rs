@@ -6,12 +6,12 @@
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel, checked_index};
+use crate::matching::collectives::instances::Collectives;
 use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
-use crate::matching::instances::Collectives;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
-use crate::matching::offers::tell_indices;
+use crate::matching::messages::offers::tell_indices;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{Error, Event, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};

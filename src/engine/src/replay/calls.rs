@@ -1,7 +1,7 @@
 //! Who waited for whom, by durations of calls: [`clc_clock::waits`], from all analysis ranks.
 
 use crate::comm::{AnalysisRank, Transport, gather_values};
-use crate::matching::instances::{CollectiveComm, HostedMember, InstanceIndex};
+use crate::matching::collectives::instances::{CollectiveComm, HostedMember, InstanceIndex};
 use crate::replay::bounds::message_bounds;
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::latest::Begins;

@@ -14,7 +14,7 @@
 //! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
 use crate::comm::{AnalysisRank, GroupId, MaxExcluding, ReduceOp, Transport};
-use crate::matching::instances::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex};
+use crate::matching::collectives::instances::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex};
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;

@@ -1,8 +1,8 @@
 //! Every happened-before pair, checked against given times.
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
+use crate::matching::collectives::instances::{HostedComm, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
-use crate::matching::instances::{HostedComm, InstanceIndex};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};

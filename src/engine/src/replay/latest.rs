@@ -5,7 +5,7 @@
 //! before it only, so there each member has its own.
 
 use crate::comm::Transport;
-use crate::matching::instances::{CollectiveComm, InstanceIndex, Slot};
+use crate::matching::collectives::instances::{CollectiveComm, InstanceIndex, Slot};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::Program;
 use clc_trace::workers::Workers;

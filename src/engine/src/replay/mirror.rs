@@ -8,7 +8,7 @@
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel};
-use crate::matching::instances::{
+use crate::matching::collectives::instances::{
     CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, MemberPlace, Membership,
 };
 use crate::matching::matched::Messages;

@@ -1,7 +1,7 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
+use crate::matching::collectives::instances::{CollectiveComm, Collectives, HostedComm, HostedMember, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
-use crate::matching::instances::{CollectiveComm, Collectives, HostedComm, HostedMember, InstanceIndex};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::sync::{MirroredLinks, ReplayTimeline, SyncTimeline};

@@ -2,8 +2,8 @@
 
 use crate::comm::{AnalysisRank, Transport, all_gather_values};
 use crate::matching::channels::Trust;
+use crate::matching::collectives::instances::InstanceIndex;
 use crate::matching::comm_index::CommIndex;
-use crate::matching::instances::InstanceIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;

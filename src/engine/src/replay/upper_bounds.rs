@@ -4,8 +4,8 @@
 
 use crate::comm::Transport;
 use crate::matching::channels::InChannel;
+use crate::matching::collectives::instances::{HostedComm, MemberPlace};
 use crate::matching::hash::HashMap;
-use crate::matching::instances::{HostedComm, MemberPlace};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::advances::{EventTimes, LogicalTimes};

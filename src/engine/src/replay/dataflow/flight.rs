@@ -1,7 +1,7 @@
 //! Collective operations in flight, and how what they combine travels.
 
 use crate::comm::MaxExcluding;
-use crate::matching::instances::Slot;
+use crate::matching::collectives::instances::Slot;
 use crate::replay::program::NO_LOWER_BOUND;
 use clc_trace::{CommRank, Error, Result};
 use std::collections::{BTreeMap, VecDeque};

@@ -19,8 +19,8 @@ mod outbox;
 mod schedule;
 
 use crate::comm::Transport;
+use crate::matching::collectives::instances::{InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
-use crate::matching::instances::{InstanceIndex, Slot};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, TimelineClock};

@@ -20,7 +20,7 @@ use crate::matching::event_list::EventList;
 use crate::matching::extracted::{Extract, GroupKey};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
-use crate::matching::offers::tell_indices;
+use crate::matching::messages::offers::tell_indices;
 use crate::matching::placement::Placement;
 use clc_trace::{Result, TimelineNumber};
 use serde::{Deserialize, Serialize};

@@ -47,7 +47,7 @@ pub(super) fn events_of(ends: Vec<MessageEnd>) -> EventList {
 }
 
 /// Outgoing channels have got their indices: tells them the receiving ends.
-pub(super) fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages) -> Result<()> {
+pub(in crate::matching) fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages) -> Result<()> {
     // Which receiving end, and its sending end.
     let mut outgoing: BTreeMap<AnalysisRank, Vec<(u32, u32)>> = BTreeMap::new();
     for (index, channel) in (0..).zip(&messages.outgoing) {

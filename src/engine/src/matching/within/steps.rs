@@ -33,7 +33,7 @@ pub(super) enum What {
 }
 
 /// The steps of all threads of a process, location after location, each in its order. Its memory can be used again for the next process
-/// ([`crate::matching::threads::ProcessThreadSteps::into_memory`]).
+/// ([`crate::matching::within::threads::ProcessThreadSteps::into_memory`]).
 #[derive(Debug, Default)]
 pub struct Steps {
     list: Vec<Step>,

@@ -4,8 +4,8 @@
 //! it, locations with clocks of their own that both have steps with may: what follows through them then contradicts the order of times, and events would wait for
 //! each other in a cycle.
 
-use crate::matching::steps::{OrderedSteps, Steps};
 use crate::matching::sync::EventCoordinates;
+use crate::matching::within::steps::{OrderedSteps, Steps};
 use clc_trace::EventNumber;
 
 /// Of the steps in the timeline that must be before an earlier one of it, since `orders` between timelines (by location: `part_of`, 0 for that of the process)
@@ -79,7 +79,7 @@ fn place(at: &EventCoordinates) -> (i64, u32, EventNumber) {
 mod tests {
     use super::*;
     use crate::matching::channels::Trust;
-    use crate::matching::steps::What;
+    use crate::matching::within::steps::What;
 
     /// Steps as location and time; orders between them.
     fn contradiction(list: &[(u32, i64)], orders: &[(usize, usize)], part_of: &[u32]) -> Option<(usize, usize)> {

@@ -1,6 +1,6 @@
 //! Channels whose two ends disagree: records of messages are missing, or lengths mean different things at both ends.
 //!
-//! Only for these the senders' hosts tell the lengths of all sends, and the receivers' hosts decide ([`crate::matching::align`]). Where the events
+//! Only for these the senders' hosts tell the lengths of all sends, and the receivers' hosts decide ([`crate::matching::messages::align`]). Where the events
 //! that name no peer ([`crate::matching::undefined`]) explain what is missing, they hold its place.
 //!
 //! Between threads that send, or that receive, on the same channel MPI knows no order, and they need not be served in the order in which they entered their
@@ -15,13 +15,13 @@
 //! place.
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
-use crate::matching::align::{Alignment, align};
 use crate::matching::channels::{InChannel, Lengths, OutChannel, Trust, checked_index};
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{InDoubt, MessageCounts, Messages};
 use crate::matching::message_ends::{MessageEnd, MessageKey};
-use crate::matching::offers::{Offer, tell_indices};
+use crate::matching::messages::align::{Alignment, align};
+use crate::matching::messages::offers::{Offer, tell_indices};
 use crate::matching::undefined::{EndAlignment, Gaps};
 use clc_trace::{Result, TimelineNumber};
 use serde::{Deserialize, Serialize};

@@ -11,17 +11,17 @@
 //! | a task is created | it runs first |
 //! | a lock is released | it is acquired the next time |
 //!
-//! What it does with the streams of accelerators is added by [`crate::matching::accelerators`].
+//! What it does with the streams of accelerators is added by [`crate::matching::within::accelerators`].
 //!
 //! All of them are between threads of one process, which share a clock. So they need no replay, unless one of them is violated as recorded: then
 //! the clocks differ, which is found out here ([`ProcessThreadSteps::divide`]).
 
-use crate::matching::accelerators::ProcessAccelerators;
 use crate::matching::channels::Trust;
-use crate::matching::steps::{OrderedSteps, StepOrders, Steps, ThreadConstructs, ThreadCounts, Unpaired, What};
 use crate::matching::sync::EventCoordinates;
-use crate::matching::teams;
-use crate::matching::through::first_contradiction;
+use crate::matching::within::accelerators::ProcessAccelerators;
+use crate::matching::within::steps::{OrderedSteps, StepOrders, Steps, ThreadConstructs, ThreadCounts, Unpaired, What};
+use crate::matching::within::teams;
+use crate::matching::within::through::first_contradiction;
 use clc_trace::{AttributeId, Event, LocationId, RegionId, ThreadEvent, ThreadLock};
 use std::collections::BTreeMap;
 

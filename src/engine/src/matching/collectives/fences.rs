@@ -12,10 +12,10 @@
 //! and the same for all of them, as far as clocks run at the same rate. No agreement between the clocks is needed for that.
 
 use crate::comm::{AnalysisRank, Transport};
+use crate::matching::collectives::homes::{exchange, tell_hosts};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
-use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
 use crate::matching::sync::SyncTimeline;

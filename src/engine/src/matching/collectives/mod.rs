@@ -4,16 +4,21 @@
 //! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
 //! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
 
+pub mod fences;
+mod groups;
+mod homes;
+pub mod instances;
+
 use crate::comm::{AnalysisRank, Transport};
+use crate::matching::collectives::fences::{Fences, Ours};
+use crate::matching::collectives::groups::{Word, has_two};
+use crate::matching::collectives::homes::{exchange, tell_hosts};
+use crate::matching::collectives::instances::{
+    CollectiveComm, CollectiveCounts, Collectives, HostedComm, HostedMember, Instance, MemberPlace, Membership,
+};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
-use crate::matching::fences::{self, Fences, Ours};
-use crate::matching::groups::{Word, has_two};
-use crate::matching::homes::{exchange, tell_hosts};
-use crate::matching::instances::{
-    CollectiveComm, CollectiveCounts, Collectives, HostedComm, HostedMember, Instance, MemberPlace, Membership,
-};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};

@@ -4,7 +4,7 @@
 //! of at least so many threads as makes their number right.
 
 use crate::matching::channels::Trust;
-use crate::matching::steps::{ParallelRegion, StepOrders, Steps, What};
+use crate::matching::within::steps::{ParallelRegion, StepOrders, Steps, What};
 use clc_trace::{CommId, RegionId};
 use std::collections::BTreeMap;
 

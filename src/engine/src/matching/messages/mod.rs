@@ -5,17 +5,21 @@
 //! the messages' lengths; who is whose partner follows without any exchange per message. A channel whose ends disagree is *in doubt*: what is
 //! known of it all the same is found out in `doubts`. So is one on which several threads of a process send, or receive.
 
+mod align;
+mod doubts;
+pub(super) mod offers;
+mod orders;
+
 use crate::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
-use crate::matching::doubts::{Doubt, Shared, settle};
 use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{MessageCounts, Messages};
 use crate::matching::message_ends::{MessageEnd, MessageKey};
-use crate::matching::offers::{Offer, events_of};
-use crate::matching::orders;
+use crate::matching::messages::doubts::{Doubt, Shared, settle};
+use crate::matching::messages::offers::{Offer, events_of};
 use crate::matching::placement::Placement;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::Gaps;
