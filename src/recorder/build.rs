@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 
 #[allow(dead_code)]
-#[path = "../recording/format.rs"]
+#[path = "../recording/raw/format.rs"]
 mod format;
 
 fn main() {
     println!("cargo::rerun-if-changed=calls.txt");
-    println!("cargo::rerun-if-changed=../recording/format.rs");
+    println!("cargo::rerun-if-changed=../recording/raw/format.rs");
     let table = std::fs::read_to_string("calls.txt").expect("the table of functions");
     let mut code = String::new();
     for (number, function) in format::functions(&table).enumerate() {

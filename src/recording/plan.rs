@@ -1,15 +1,15 @@
 //! What is known of a recording after the first pass over its files: processes, nodes, clocks.
 
-use super::clocks::{Counter, ProcessClock, START};
-use super::files::{Files, open_all};
-use super::format::Function;
-use super::measured::{self, Batch};
-use super::offsets::{composed, relatives};
-use super::raw::table;
-use super::samples::{self, METRICS, Samples};
-use super::settings::RecordingSettings;
-use super::shared_clocks::SharedClocks;
-use super::survey::{ProcessSurvey, survey};
+use crate::recording::clocks::measured::{self, Batch};
+use crate::recording::clocks::offsets::{composed, relatives};
+use crate::recording::clocks::shared::SharedClocks;
+use crate::recording::clocks::{Counter, ProcessClock, START};
+use crate::recording::nodes::samples::{self, METRICS, Samples};
+use crate::recording::raw::files::{Files, open_all};
+use crate::recording::raw::format::Function;
+use crate::recording::raw::table;
+use crate::recording::settings::RecordingSettings;
+use crate::recording::survey::{ProcessSurvey, survey};
 use clc_simulate::ClockSpec;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;

@@ -1,9 +1,9 @@
 //! The last step of a recording: the archive takes its place, the raw files go, and a few lines say what there is.
 
-use super::leftovers::remove;
 use super::{AssembledRecording, RecordingSettings, assemble, raw_directory};
 use crate::output::directory::Output;
 use crate::output::truth::write_parameters;
+use crate::recording::leftovers::remove;
 use clc_archive::Format;
 use clc_trace::format::plural;
 use clc_trace::progress::Progress;

@@ -1,7 +1,7 @@
 //! The trace that a recording becomes: an OTF2 archive, or a native trace.
 
-use super::definitions::RESOLUTION;
-use super::extra::{EventOrExtra, Extra};
+use crate::recording::definitions::RESOLUTION;
+use crate::recording::extra::{EventOrExtra, Extra};
 use clc_archive::Format;
 use clc_archive::native::{NativeEventWriter, NativeRecord, NativeWriter, TraceHeader};
 use clc_otf2::{ArchiveWriter, CreateOptions, EventFileWriter};

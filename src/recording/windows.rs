@@ -3,7 +3,7 @@
 //! All members of a communicator make windows on it in the same order, so a window is told by the identity of its communicator and its number among those
 //! made there.
 
-use super::communicators::Identity;
+use crate::recording::communicators::Identity;
 use clc_trace::{GroupId, MpiRank, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -158,8 +158,8 @@ impl WindowCatalogue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::communicators::world;
     use super::*;
+    use crate::recording::communicators::world;
 
     #[test]
     fn windows_of_a_communicator_are_told_by_their_order() {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 #[allow(dead_code)]
-#[path = "../../../recording/format.rs"]
+#[path = "../../../recording/raw/format.rs"]
 mod format;
 
 /// The recorder's table of functions.

@@ -1,6 +1,6 @@
 //! Calls on windows, as they begin.
 
-use super::windows::WindowKey;
+use crate::recording::windows::WindowKey;
 use clc_trace::MpiRank;
 use std::sync::Arc;
 

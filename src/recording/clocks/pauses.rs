@@ -1,15 +1,15 @@
 //! When a clock jumped between two packets of its node: its events tell more, for the pause in which it jumped seems to be longer or shorter than such pauses are, by
 //! just as much.
 
-use super::merge::Merge;
-use super::plan::Plan;
-use super::raw::RawFile;
-use super::records::RawRecord;
+use crate::recording::plan::Plan;
+use crate::recording::raw::RawFile;
+use crate::recording::raw::merge::Merge;
+use crate::recording::raw::records::RawRecord;
 use std::collections::HashMap;
 
 /// A clock has jumped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ClockJump {
+pub(crate) struct ClockJump {
     /// At some time between these two, in nanoseconds as it shows them.
     pub between: (i64, i64),
     /// By so much its correction rises: less than nothing if it was set forward.
@@ -37,7 +37,7 @@ const DECISIVE: f64 = 3.0;
 
 impl Plan {
     /// The pauses of a node in which its clock jumped, as first and last time, as far as its events tell.
-    pub(super) fn pauses(&self, node: usize, jumps: &[ClockJump]) -> Vec<Option<(i64, i64)>> {
+    pub(crate) fn pauses(&self, node: usize, jumps: &[ClockJump]) -> Vec<Option<(i64, i64)>> {
         let near =
             |time: i64| jumps.iter().any(|jump| (jump.between.0 - AROUND..=jump.between.1 + AROUND).contains(&time));
         let mut all: Vec<Vec<TimedEvent>> = Vec::new();

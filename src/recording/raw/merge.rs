@@ -2,14 +2,14 @@
 //!
 //! A request that one thread has made can be completed by another one: who interprets requests has to see both in their order.
 
-use super::format::Function;
-use super::raw::RawFile;
-use super::records::{RawRecord, RawRecords};
+use crate::recording::raw::RawFile;
+use crate::recording::raw::format::Function;
+use crate::recording::raw::records::{RawRecord, RawRecords};
 use clc_trace::Result;
 
 /// The files of one process.
 #[derive(Debug)]
-pub(super) struct Merge<'a> {
+pub(crate) struct Merge<'a> {
     threads: Vec<Thread<'a>>,
     /// For each file the index of its thread: a ring is a second file of a thread.
     indices: Vec<usize>,
@@ -27,7 +27,7 @@ struct Thread<'a> {
 
 impl<'a> Merge<'a> {
     /// Of the files of one process, which all have the same counter.
-    pub(super) fn new(files: &[&'a RawFile], functions: &'a [Function<'static>]) -> Merge<'a> {
+    pub(crate) fn new(files: &[&'a RawFile], functions: &'a [Function<'static>]) -> Merge<'a> {
         let threads = files
             .iter()
             .map(|file| Thread { records: RawRecords::of(file, functions), next: None, time: 0 })
@@ -57,7 +57,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The next record with the index of its thread and its time.
-    pub(super) fn next(&mut self) -> Option<(usize, u64, RawRecord)> {
+    pub(crate) fn next(&mut self) -> Option<(usize, u64, RawRecord)> {
         let earliest = self.threads.iter().enumerate().filter(|(_, thread)| thread.next.is_some());
         let (index, time) = earliest.map(|(index, thread)| (index, thread.time)).min_by_key(|&(_, time)| time)?;
         let record = self.threads.get_mut(index)?.next.take()?;
@@ -69,7 +69,7 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// Those of `act`.
-    pub(super) fn each(&mut self, mut act: impl FnMut(usize, u64, RawRecord) -> Result<()>) -> Result<()> {
+    pub(crate) fn each(&mut self, mut act: impl FnMut(usize, u64, RawRecord) -> Result<()>) -> Result<()> {
         while let Some((index, time, record)) = self.next() {
             act(index, time, record)?;
         }

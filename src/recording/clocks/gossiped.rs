@@ -1,9 +1,9 @@
 //! What the agents of a job that was watched have noted of their packets (`clc_monitor::clocks::log`), as offsets of the clocks of the nodes: they
 //! talk to each other all the time, also while the program computes or sends one way only.
 
-use super::clocks::{Counter, ProcessClock};
-use super::pauses::ClockJump;
-use super::plan::Plan;
+use crate::recording::clocks::pauses::ClockJump;
+use crate::recording::clocks::{Counter, ProcessClock};
+use crate::recording::plan::Plan;
 use clc_clock::reference::Reference;
 use clc_clock::steps::JumpLimits;
 use clc_clock::{ClockMessage, Estimated, LinearClock, Options, estimate};
@@ -23,7 +23,7 @@ const JUMP: (f64, i64) = (1_000e-6, 10_000);
 const MOST_JUMPS: usize = 64;
 
 /// Offsets by the nodes' places.
-pub(super) type Followed = BTreeMap<usize, Vec<ClockOffset>>;
+pub(crate) type Followed = BTreeMap<usize, Vec<ClockOffset>>;
 
 /// Takes the logs of the agents of a job, of their clocks and of their nodes, to the raw files of its recording.
 ///
@@ -93,7 +93,7 @@ fn packets(
 
 impl Plan {
     /// What the logs in `directory` say of the clocks of the nodes, beside the offsets that were `measured`. Nothing if there are none, or if processes have clocks of their own.
-    pub(super) fn followed(&self, directory: &Path, warnings: &mut Vec<String>) -> Followed {
+    pub(crate) fn followed(&self, directory: &Path, warnings: &mut Vec<String>) -> Followed {
         if self.apart() || self.nodes.len() < 2 || self.node(0) != Some(0) {
             return Followed::new();
         }

@@ -3,11 +3,11 @@
 //! A lock is taken for acquired when `MPI_Win_lock` returns, which an MPI library may put off until the first operation needs it. An operation is complete at its
 //! target when the call that ends its epoch, or a flush, returns; at its origin at the same time, or when a local flush or its request says so earlier.
 
-use super::events::ProcessEvents;
-use super::extra::{Completion, Extra};
-use super::format::Effect;
-use super::on_window::OnWindow;
-use super::windows::PendingAccess;
+use crate::recording::events::ProcessEvents;
+use crate::recording::events::on_window::OnWindow;
+use crate::recording::extra::{Completion, Extra};
+use crate::recording::raw::format::Effect;
+use crate::recording::windows::PendingAccess;
 use clc_trace::{
     CollectiveOp, Event, MpiRank, Result, Root, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
     WindowTransfer,

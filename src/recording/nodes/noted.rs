@@ -1,8 +1,8 @@
 //! What the agents of a job that was watched have noted of the resources of their nodes, for the trace: where nobody has sampled at agreed times.
 
-use super::extra::MOST_VALUES;
-use super::plan::Plan;
-use super::samples::{NodeSample, Samples};
+use crate::recording::extra::MOST_VALUES;
+use crate::recording::nodes::samples::{NodeSample, Samples};
+use crate::recording::plan::Plan;
 use clc_monitor::history::{EXTENSION, Log, RESOURCES};
 use clc_monitor::resources::Quantity;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 impl Plan {
     /// Takes the notes in `directory`, if there are any: the values that all nodes know, of each moment that has all of them.
-    pub(super) fn take_notes(&mut self, directory: &Path, warnings: &mut Vec<String>) {
+    pub(crate) fn take_notes(&mut self, directory: &Path, warnings: &mut Vec<String>) {
         let entries = directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
         let mut logs = Vec::new();
         for path in entries.filter(|path| path.extension().is_some_and(|end| end == EXTENSION)) {

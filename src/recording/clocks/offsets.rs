@@ -1,7 +1,7 @@
 //! From exchanges of messages between the leaders of the nodes to offsets of their clocks to that of rank 0.
 
-use super::clocks::ProcessClock;
-use super::measured::{Batch, Exchange};
+use crate::recording::clocks::ProcessClock;
+use crate::recording::clocks::measured::{Batch, Exchange};
 use clc_trace::ClockOffset;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const TOGETHER: u64 = 1_000_000_000;
 
 /// The offset of a clock to that of a partner.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Relative {
+pub(crate) struct Relative {
     partner: u32,
     /// By the own clock, in nanoseconds.
     time: i64,
@@ -85,7 +85,7 @@ fn shown(batch: &Batch, own: &ProcessClock, partner: &ProcessClock) -> Vec<[i64;
 }
 
 /// What a process has measured, in the order of time. Its clocks and those of its partners come from `clock`.
-pub(super) fn relatives(rank: u32, batches: &[Batch], clock: impl Fn(u32) -> Option<ProcessClock>) -> Vec<Relative> {
+pub(crate) fn relatives(rank: u32, batches: &[Batch], clock: impl Fn(u32) -> Option<ProcessClock>) -> Vec<Relative> {
     let Some(own) = clock(rank) else { return Vec::new() };
     let made = |one: &dyn Fn(&Batch, &ProcessClock) -> Option<Relative>| {
         let mut list: Vec<Relative> = batches.iter().filter_map(|batch| one(batch, &clock(batch.partner)?)).collect();
@@ -148,7 +148,7 @@ fn is_off_the_line(of: &Relative, list: &[Relative]) -> bool {
 /// Of measurements at the same time by different methods, the better one. Two are at the same time if each is the nearest one to the other: at the end of a short run
 /// only one method may have worked, and what the other one has measured at its beginning is no substitute for that.
 fn chosen(list: Vec<Relative>) -> Vec<Relative> {
-    use super::format::measured::{KERNEL, MPI};
+    use crate::recording::raw::format::measured::{KERNEL, MPI};
     let nearest = |of: &Relative, method: u64| {
         let near = |other: &&Relative| other.method == method && other.time.abs_diff(of.time) < TOGETHER;
         list.iter().filter(near).min_by_key(|other| other.time.abs_diff(of.time))
@@ -167,7 +167,7 @@ fn chosen(list: Vec<Relative>) -> Vec<Relative> {
 
 /// Offsets to the clock of rank 0 of all that have measured, from what each has measured with its partner. `relatives` of rank 0, which close a ring, show by how
 /// much the others contradict each other, and are distributed over them.
-pub(super) fn composed(relatives: &BTreeMap<u32, Vec<Relative>>) -> BTreeMap<u32, Vec<ClockOffset>> {
+pub(crate) fn composed(relatives: &BTreeMap<u32, Vec<Relative>>) -> BTreeMap<u32, Vec<ClockOffset>> {
     let mut known: BTreeMap<u32, Vec<ClockOffset>> = BTreeMap::new();
     let compose = |list: &[Relative], known: &BTreeMap<u32, Vec<ClockOffset>>| -> Vec<ClockOffset> {
         let mut offsets: Vec<ClockOffset> = list
@@ -246,7 +246,7 @@ fn at(time: i64, offsets: &[ClockOffset]) -> Option<(i64, f64)> {
 }
 
 /// A time by the clock of rank 0: between measured offsets along a straight line, outside of them along that of the next two.
-pub(super) fn globally(time: i64, offsets: &[ClockOffset]) -> i64 {
+pub(crate) fn globally(time: i64, offsets: &[ClockOffset]) -> i64 {
     let index = offsets.partition_point(|offset| offset.time as i64 <= time);
     let start = index.saturating_sub(1).min(offsets.len().saturating_sub(2));
     match (offsets.get(start), offsets.get(start + 1)) {

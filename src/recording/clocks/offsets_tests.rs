@@ -1,6 +1,6 @@
 use super::*;
 use crate::recording::clocks::Counter;
-use crate::recording::format::measured::{KERNEL, MPI};
+use crate::recording::raw::format::measured::{KERNEL, MPI};
 
 /// Two ticks are a nanosecond; the clock is ahead by `shift`.
 fn clock(shift: i64) -> ProcessClock {

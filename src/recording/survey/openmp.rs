@@ -1,13 +1,13 @@
-//! Which teams of threads of OpenMP there were in a process, and where its regions are: what a first pass finds out ([`super::openmp`]).
+//! Which teams of threads of OpenMP there were in a process, and where its regions are: what a first pass finds out ([`crate::recording::events::openmp`]).
 
-use super::format::openmp::kind;
-use super::records::OpenMp;
+use crate::recording::raw::format::openmp::kind;
+use crate::recording::raw::records::OpenMp;
 use clc_trace::CommId;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What the first pass finds out about the OpenMP of a process.
 #[derive(Debug, Default)]
-pub(super) struct OpenMpSurvey {
+pub(crate) struct OpenMpSurvey {
     /// Indices of threads that have been in a team.
     pub threads: BTreeSet<usize>,
     /// Kinds of regions and the places they are at, 0 for none.
@@ -33,7 +33,7 @@ struct BegunRegion {
 
 impl OpenMpSurvey {
     /// Takes note of a step of a thread.
-    pub(super) fn add(&mut self, thread: usize, step: &OpenMp) {
+    pub(crate) fn add(&mut self, thread: usize, step: &OpenMp) {
         match *step {
             OpenMp::Fork { region, place, .. } => {
                 self.sites.insert((kind::PARALLEL, place));
@@ -71,7 +71,7 @@ impl OpenMpSurvey {
     }
 
     /// Nothing more follows.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.incomplete.extend(std::mem::take(&mut self.begun).into_keys());
         self.numbers = HashMap::new();
     }
@@ -90,7 +90,7 @@ impl BegunRegion {
 
 /// The teams of a process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ProcessTeams<'a> {
+pub(crate) struct ProcessTeams<'a> {
     /// What is known of it.
     pub survey: &'a OpenMpSurvey,
     /// The communicator of its first team; those of the others follow.
@@ -98,7 +98,7 @@ pub(super) struct ProcessTeams<'a> {
 }
 
 impl ProcessTeams<'_> {
-    pub(super) fn of(&self, region: u64) -> Option<CommId> {
+    pub(crate) fn of(&self, region: u64) -> Option<CommId> {
         self.survey.team_of.get(&region).map(|team| CommId(self.first.0 + team))
     }
 }

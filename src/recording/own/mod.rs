@@ -1,9 +1,11 @@
 //! What a program tells of itself: its functions, regions, markers and metrics, with their numbers in the archive.
 
-use super::format::openmp::kind;
-use super::records::Own;
-use super::survey::ProcessSurvey;
-use super::symbols::{ModuleMap, Place, names, source_names};
+mod symbols;
+
+use crate::recording::own::symbols::{ModuleMap, Place, names, source_names};
+use crate::recording::raw::format::openmp::kind;
+use crate::recording::raw::records::Own;
+use crate::recording::survey::ProcessSurvey;
 use clc_trace::{Region, RegionId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;

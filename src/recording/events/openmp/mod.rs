@@ -7,10 +7,12 @@
 //! - That a lock is released: afterwards, when another thread may have it already. Then it was released when that one had it, at the latest.
 //! - Which threads make a team: that follows from those that have joined it. A parallel region of which not everything was recorded has no steps of threads.
 
-use super::events::ProcessEvents;
-use super::format::openmp::kind;
-use super::openmp_state::{OpenMpLock, OpenMpThread, OpenParallel, OpenTask, OpenTeam};
-use super::records::OpenMp;
+pub(super) mod state;
+
+use crate::recording::events::ProcessEvents;
+use crate::recording::events::openmp::state::{OpenMpLock, OpenMpThread, OpenParallel, OpenTask, OpenTeam};
+use crate::recording::raw::format::openmp::kind;
+use crate::recording::raw::records::OpenMp;
 use clc_trace::{Event, Result, ThreadEvent, ThreadLock, ThreadTask};
 
 /// OTF2 `Paradigm` OpenMP.
@@ -214,7 +216,7 @@ impl ProcessEvents<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::openmp_survey::OpenMpSurvey;
+    use crate::recording::survey::openmp::OpenMpSurvey;
     use std::collections::BTreeSet;
 
     fn survey(steps: &[(usize, OpenMp)]) -> OpenMpSurvey {

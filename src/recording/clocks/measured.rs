@@ -1,12 +1,12 @@
 //! The files with the measurements of clocks.
 
-use super::format::measured::{MAGIC, SUFFIX};
+use crate::recording::raw::format::measured::{MAGIC, SUFFIX};
 use clc_trace::{Error, Result};
 use std::path::Path;
 
 /// One exchange of messages that measures a clock: when it began and ended by the own counter, and when it arrived and left again by that of the partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     /// The question left.
     pub asked: u64,
     /// The answer came.
@@ -19,7 +19,7 @@ pub(super) struct Exchange {
 
 /// The fastest ones of many exchanges in a row, in the order of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     /// With which process.
     pub partner: u32,
     /// By which messages.
@@ -32,7 +32,7 @@ pub(super) struct Batch {
 ///
 /// # Errors
 /// The file cannot be read, or is none.
-pub(super) fn read(directory: &Path, rank: u32) -> Result<Vec<Batch>> {
+pub(crate) fn read(directory: &Path, rank: u32) -> Result<Vec<Batch>> {
     let path = directory.join(format!("{rank}.{SUFFIX}"));
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,

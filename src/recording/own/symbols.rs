@@ -1,6 +1,6 @@
 //! Names of functions by their addresses in a process.
 
-use super::format::MAPS;
+use crate::recording::raw::format::MAPS;
 use clc_monitor::stacks::symbols::FileSymbols;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;

@@ -1,13 +1,13 @@
 //! The raw files of a recording.
 
-use super::format::RUNNING;
-use super::raw::RawFile;
+use crate::recording::raw::RawFile;
+use crate::recording::raw::format::RUNNING;
 use clc_trace::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The files of one process, by thread.
-pub(super) type Files = Vec<RawFile>;
+pub(crate) type Files = Vec<RawFile>;
 
 /// Whether a process has recorded anything there, readable or not. A directory that cannot be read may hold something.
 pub(crate) fn holds_records(directory: &Path) -> bool {
@@ -23,7 +23,7 @@ fn is_raw(path: &Path) -> bool {
 ///
 /// # Errors
 /// There is none that can be read.
-pub(super) fn open_all(directory: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap<u32, Files>> {
+pub(crate) fn open_all(directory: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap<u32, Files>> {
     let failed = |error: std::io::Error| Error::io(directory, "cannot read the recording", &error);
     let mut processes: BTreeMap<u32, Files> = BTreeMap::new();
     let mut paths: Vec<PathBuf> = Vec::new();

@@ -4,20 +4,20 @@
 //! kernel promise (an invariant time stamp counter by which the kernel keeps time). A word that one core has written and another one has seen puts it to the test: seen before it was
 //! written, by these readings, it shows that they differ, and by how much at least; otherwise how much they differ at most.
 
-use super::format::measured::SAME;
-use super::measured::Batch;
+use crate::recording::clocks::measured::Batch;
+use crate::recording::raw::format::measured::SAME;
 use std::collections::BTreeMap;
 
 /// What the exchanges of processes with the leaders of their nodes have shown, in ticks.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct SharedClocks {
+pub(crate) struct SharedClocks {
     /// By rank: how long words took at least, there and back, each up to what the counters differ by.
     seen: BTreeMap<u32, [i64; 2]>,
 }
 
 impl SharedClocks {
     /// Takes those batches out of what was measured.
-    pub(super) fn take(batches: &mut BTreeMap<u32, Vec<Batch>>) -> SharedClocks {
+    pub(crate) fn take(batches: &mut BTreeMap<u32, Vec<Batch>>) -> SharedClocks {
         let mut seen = BTreeMap::new();
         for (&rank, list) in batches.iter_mut() {
             let exchanges = list.iter().filter(|batch| batch.method == SAME).flat_map(|batch| &batch.exchanges);
@@ -30,7 +30,7 @@ impl SharedClocks {
     }
 
     /// Processes whose counter certainly differs from that of the leader of their node, and by how many ticks at least.
-    pub(super) fn apart(&self) -> impl Iterator<Item = (u32, u64)> {
+    pub(crate) fn apart(&self) -> impl Iterator<Item = (u32, u64)> {
         self.seen.iter().filter_map(|(&rank, ways)| {
             let least = ways.iter().copied().min().filter(|&least| least < 0)?;
             Some((rank, least.unsigned_abs()))
@@ -38,16 +38,16 @@ impl SharedClocks {
     }
 
     /// All that were compared, and by how many ticks their counter differs from that of the leader at most.
-    pub(super) fn within(&self) -> impl Iterator<Item = (u32, u64)> {
+    pub(crate) fn within(&self) -> impl Iterator<Item = (u32, u64)> {
         self.seen.iter().filter_map(|(&rank, ways)| Some((rank, ways.iter().copied().max()?.unsigned_abs())))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::format::measured::KERNEL;
-    use super::super::measured::Exchange;
     use super::*;
+    use crate::recording::clocks::measured::Exchange;
+    use crate::recording::raw::format::measured::KERNEL;
 
     fn batch(method: u64, times: &[[u64; 3]]) -> Batch {
         let exchange = |&[asked, came, answered]: &[u64; 3]| Exchange { asked, answered, came, left: came };

@@ -1,7 +1,7 @@
 //! What a process sends and receives in a collective operation.
 
-use super::format::{Effect, NO_ROOT, OWN_GROUP, THIS_PROCESS};
-use super::records::Contribution;
+use crate::recording::raw::format::{Effect, NO_ROOT, OWN_GROUP, THIS_PROCESS};
+use crate::recording::raw::records::Contribution;
 use clc_trace::{Collective, CollectiveOp, CommId, Root};
 
 /// Where a process takes part in a collective operation.

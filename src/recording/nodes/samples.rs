@@ -1,6 +1,6 @@
 //! What the nodes were doing at agreed times, as they have recorded it.
 
-use super::format::sampled::{MAGIC, SUFFIX};
+use crate::recording::raw::format::sampled::{MAGIC, SUFFIX};
 use clc_trace::{Error, Result};
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use std::path::Path;
 const MISSING: u64 = 10;
 
 /// Name and unit of what is sampled at agreed times.
-pub(super) const METRICS: [(&str, &str); 2] = [("CPU utilisation", ""), ("Link utilisation", "")];
+pub(crate) const METRICS: [(&str, &str); 2] = [("CPU utilisation", ""), ("Link utilisation", "")];
 
 /// One sample of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct NodeSample {
+pub(crate) struct NodeSample {
     /// Its agreed time, in periods; its number, if there is none.
     pub(super) turn: u64,
     /// When it was taken, by the counter of the node.
@@ -23,7 +23,7 @@ pub(super) struct NodeSample {
 
 /// Those of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Samples {
+pub(crate) struct Samples {
     /// Nanoseconds between two agreed times, and so much later than its time a sample may be; none if no times were agreed.
     pub(super) agreed: Option<(u64, u64)>,
     pub(super) list: Vec<NodeSample>,
@@ -31,7 +31,7 @@ pub(super) struct Samples {
 
 /// What has become of the samples of a node.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sampled {
+pub(crate) struct Sampled {
     /// So many are in the trace.
     pub(super) written: u64,
     /// First and last agreed time that it has a sample of.
@@ -42,7 +42,7 @@ pub(super) struct Sampled {
 ///
 /// # Errors
 /// The file cannot be read, or is none.
-pub(super) fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
+pub(crate) fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
     let path = directory.join(format!("{rank}.{SUFFIX}"));
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
@@ -70,7 +70,7 @@ pub(super) fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
 }
 
 /// What is to be said of the samples of all nodes: each should have one of every agreed time from the first to the last one of all, but for one at its own start or end.
-pub(super) fn missing(all: impl Iterator<Item = Sampled>) -> Option<String> {
+pub(crate) fn missing(all: impl Iterator<Item = Sampled>) -> Option<String> {
     let (mut nodes, mut written, mut range) = (0_u64, 0_u64, None::<(u64, u64)>);
     for sampled in all {
         nodes += 1;

@@ -1,11 +1,11 @@
 //! The records of a raw file, one after the other.
 
-use super::format::{
+use crate::recording::raw::RawFile;
+use crate::recording::raw::format::{
     CALLS, COMMUNICATOR, Effect, FAILED, FUNCTION_ENTER, FUNCTION_LEAVE, Function, Gives, HEADER, INTER, LEAVE,
     LONGEST_TEXT, MARKER, METRIC, NAME, NAME_OF_COMMUNICATOR, OPENMP, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW,
     openmp,
 };
-use super::raw::RawFile;
 use clc_trace::{Error, MpiRank, Result};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ const SLACK: u64 = 1 << 44;
 
 /// What a status says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Status {
+pub(crate) struct Status {
     /// The actual source; negative for nobody.
     pub source: i64,
     /// The actual tag.
@@ -29,7 +29,7 @@ pub(super) struct Status {
 
 /// What a collective operation was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Contribution {
+pub(crate) struct Contribution {
     /// Handle of the communicator.
     pub comm: u64,
     /// See [`format::NO_ROOT`].
@@ -44,7 +44,7 @@ pub(super) struct Contribution {
 
 /// What a call was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Given {
+pub(crate) enum Given {
     /// Nothing of interest.
     Nothing,
     /// A message to send: peer (negative for nobody), tag, communicator, bytes.
@@ -69,7 +69,7 @@ pub(super) enum Given {
 
 /// What a call gave back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Gave {
+pub(crate) enum Gave {
     /// Nothing of interest.
     Nothing,
     /// A request.
@@ -86,7 +86,7 @@ pub(super) enum Gave {
 
 /// What the program tells of itself.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Own {
+pub(crate) enum Own {
     /// The function at an address is entered.
     Function(u64),
     /// It is left.
@@ -101,9 +101,9 @@ pub(super) enum Own {
     Metric(Arc<str>, f64),
 }
 
-/// A step of a thread of OpenMP; the fields are described in [`openmp`](super::format::openmp). Places are addresses.
+/// A step of a thread of OpenMP; the fields are described in [`openmp`](crate::recording::raw::format::openmp). Places are addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OpenMp {
+pub(crate) enum OpenMp {
     /// A parallel region begins.
     Fork {
         /// Its number.
@@ -144,7 +144,7 @@ pub(super) enum OpenMp {
 
 /// A communicator that a process has become a member of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NewComm {
+pub(crate) struct NewComm {
     /// Its handle in the process.
     pub handle: u64,
     /// Rank of the process.
@@ -159,7 +159,7 @@ pub(super) struct NewComm {
 
 /// A record.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum RawRecord {
+pub(crate) enum RawRecord {
     /// A call of function `0` begins at a time.
     Enter(usize, u64, Given),
     /// It ends.
@@ -182,7 +182,7 @@ pub(super) enum RawRecord {
 
 impl RawRecord {
     /// When it was; none for what belongs to the record before it.
-    pub(super) fn time(&self) -> Option<u64> {
+    pub(crate) fn time(&self) -> Option<u64> {
         match self {
             RawRecord::Enter(_, time, _)
             | RawRecord::Leave(time, _)
@@ -196,7 +196,7 @@ impl RawRecord {
 
 /// The records of a file.
 #[derive(Debug)]
-pub(super) struct RawRecords<'a> {
+pub(crate) struct RawRecords<'a> {
     file: &'a RawFile,
     functions: &'a [Function<'static>],
     bytes: &'a [u8],
@@ -222,12 +222,12 @@ fn signed(value: u64) -> i64 {
 
 impl<'a> RawRecords<'a> {
     /// All records of a file, from the first one on.
-    pub(super) fn of(file: &'a RawFile, functions: &'a [Function<'static>]) -> RawRecords<'a> {
+    pub(crate) fn of(file: &'a RawFile, functions: &'a [Function<'static>]) -> RawRecords<'a> {
         RawRecords::new(file, functions, file.pieces())
     }
 
     /// Of the bytes after the header of a file, and of its buffers.
-    pub(super) fn new(
+    pub(crate) fn new(
         file: &'a RawFile,
         functions: &'a [Function<'static>],
         mut pieces: Vec<&'a [u8]>,
@@ -261,7 +261,7 @@ impl RawRecords<'_> {
     ///
     /// # Errors
     /// The file is damaged.
-    pub(super) fn next(&mut self) -> Result<Option<RawRecord>> {
+    pub(crate) fn next(&mut self) -> Result<Option<RawRecord>> {
         loop {
             while self.position >= self.bytes.len() {
                 let Some(next) = self.pieces.pop() else { return Ok(None) };

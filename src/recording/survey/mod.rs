@@ -1,12 +1,14 @@
 //! The first pass over the records of a process: its communicators, which functions it called, when, and how it ended.
 
-use super::communicators::{Communicators, Identity, Making, Members};
-use super::format::{Effect, FINISHED, Function, STOPPED};
-use super::merge::Merge;
-use super::openmp_survey::OpenMpSurvey;
-use super::raw::RawFile;
-use super::records::{Given, Own, RawRecord};
-use super::windows::{ProcessWindows, WindowKey};
+pub(super) mod openmp;
+
+use crate::recording::communicators::{Communicators, Identity, Making, Members};
+use crate::recording::raw::RawFile;
+use crate::recording::raw::format::{Effect, FINISHED, Function, STOPPED};
+use crate::recording::raw::merge::Merge;
+use crate::recording::raw::records::{Given, Own, RawRecord};
+use crate::recording::survey::openmp::OpenMpSurvey;
+use crate::recording::windows::{ProcessWindows, WindowKey};
 use clc_trace::{MpiRank, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

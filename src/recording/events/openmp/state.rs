@@ -1,11 +1,11 @@
-//! What the threads of OpenMP of a process are doing, while its records are read ([`super::openmp`]).
+//! What the threads of OpenMP of a process are doing, while its records are read ([`crate::recording::events::openmp`]).
 
 use clc_trace::{CommId, ThreadTask};
 use std::collections::HashMap;
 
 /// A parallel region that a thread has begun.
 #[derive(Debug)]
-pub(super) struct OpenParallel {
+pub(crate) struct OpenParallel {
     pub(super) region: u64,
     pub(super) team: Option<CommId>,
     /// So many regions it was in before.
@@ -14,7 +14,7 @@ pub(super) struct OpenParallel {
 
 /// A team that a thread is in.
 #[derive(Debug)]
-pub(super) struct OpenTeam {
+pub(crate) struct OpenTeam {
     pub(super) region: u64,
     pub(super) team: Option<CommId>,
     /// Its number in it.
@@ -24,7 +24,7 @@ pub(super) struct OpenTeam {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct OpenMpThread {
+pub(crate) struct OpenMpThread {
     pub(super) forks: Vec<OpenParallel>,
     pub(super) teams: Vec<OpenTeam>,
     /// Regions that are open: kind, and in how many regions the thread was before.
@@ -36,14 +36,14 @@ pub(super) struct OpenMpThread {
 }
 
 #[derive(Debug)]
-pub(super) struct OpenMpLock {
+pub(crate) struct OpenMpLock {
     pub(super) number: u32,
     pub(super) acquisitions: u32,
     pub(super) owner: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OpenTask {
+pub(crate) struct OpenTask {
     pub(super) task: ThreadTask,
     pub(super) place: u64,
     /// When it has begun: the thread, and in how many regions that was.
@@ -52,7 +52,7 @@ pub(super) struct OpenTask {
 
 /// What the threads of a process are doing, while its records are read.
 #[derive(Debug, Default)]
-pub(super) struct OpenMpState {
+pub(crate) struct OpenMpState {
     pub(super) threads: Vec<OpenMpThread>,
     pub(super) locks: HashMap<u64, OpenMpLock>,
     pub(super) tasks: HashMap<u64, OpenTask>,
@@ -62,7 +62,7 @@ pub(super) struct OpenMpState {
 
 impl OpenMpState {
     /// Of so many threads.
-    pub(super) fn new(threads: usize) -> OpenMpState {
+    pub(crate) fn new(threads: usize) -> OpenMpState {
         OpenMpState { threads: (0..threads).map(|_| OpenMpThread::default()).collect(), ..OpenMpState::default() }
     }
 }

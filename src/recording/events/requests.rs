@@ -4,7 +4,7 @@
 //! call that waits takes note of *which* requests its handles stand for when it begins: it claims them. Besides, both libraries have handles that any
 //! number of requests share which are complete from the start; of those, the first one made is taken for the first one that is waited for.
 
-use super::records::Contribution;
+use crate::recording::raw::records::Contribution;
 use clc_trace::{CommId, Message, WindowId};
 use std::collections::{HashMap, HashSet, VecDeque};
 

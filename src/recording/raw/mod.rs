@@ -1,12 +1,18 @@
 //! One raw file: its header, and where its records are.
 
-use super::format::{self, Function, HEADER, MAGIC, buffer, field};
+pub(super) mod files;
+#[allow(dead_code)] // the recorder uses all of it
+pub(super) mod format;
+pub(super) mod merge;
+pub(super) mod records;
+
+use crate::recording::raw::format::{Function, HEADER, MAGIC, buffer, field};
 use clc_otf2::MappedFile;
 use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// The table of functions that this version of the recorder intercepts.
-const TABLE: &str = include_str!("../recorder/calls.txt");
+const TABLE: &str = include_str!("../../recorder/calls.txt");
 
 /// The functions of the table.
 pub(super) fn table() -> Vec<Function<'static>> {

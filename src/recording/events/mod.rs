@@ -2,23 +2,29 @@
 //!
 //! An event has the time of one end of its call: sends and beginnings that of the Enter, receives, completions and ends that of the Leave.
 
+mod collectives;
+mod epochs;
+mod on_window;
+mod openmp;
+mod request_ids;
+mod requests;
 mod returns;
 
-use super::collectives::{CollectiveCaller, collective};
-use super::communicators::{Catalogue, Communicators, Identity, Making};
-use super::extra::{EventOrExtra, Extra};
-use super::format::{Effect, Form, Function};
-use super::merge::Merge;
-use super::on_window::OnWindow;
-use super::openmp_state::OpenMpState;
-use super::openmp_survey::ProcessTeams;
-use super::own::OwnNames;
-use super::raw::RawFileHeader;
-use super::records::{Contribution, Given, Own, RawRecord};
-use super::request_ids::RequestIds;
-use super::requests::{RequestedOperation, Requests, Serial};
-use super::survey::makes;
-use super::windows::{ProcessWindows, WindowCatalogue};
+use crate::recording::communicators::{Catalogue, Communicators, Identity, Making};
+use crate::recording::events::collectives::{CollectiveCaller, collective};
+use crate::recording::events::on_window::OnWindow;
+use crate::recording::events::openmp::state::OpenMpState;
+use crate::recording::events::request_ids::RequestIds;
+use crate::recording::events::requests::{RequestedOperation, Requests, Serial};
+use crate::recording::extra::{EventOrExtra, Extra};
+use crate::recording::own::OwnNames;
+use crate::recording::raw::RawFileHeader;
+use crate::recording::raw::format::{Effect, Form, Function};
+use crate::recording::raw::merge::Merge;
+use crate::recording::raw::records::{Contribution, Given, Own, RawRecord};
+use crate::recording::survey::makes;
+use crate::recording::survey::openmp::ProcessTeams;
+use crate::recording::windows::{ProcessWindows, WindowCatalogue};
 use clc_trace::{Collective, CommId, Event, Message, RegionId, Result};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -96,7 +102,7 @@ pub(super) struct ProcessEvents<'a, 'b> {
 }
 
 /// Writes the events of a process, the one of whose first thread has this header, into `sink`. Calls that have not ended do so at the last event of the process;
-/// those that failed, as a [`ProcessSurvey`](super::survey::ProcessSurvey) lists them, have communicated nothing.
+/// those that failed, as a [`ProcessSurvey`](crate::recording::survey::ProcessSurvey) lists them, have communicated nothing.
 ///
 /// # Errors
 /// Those of `sink`.

@@ -4,7 +4,13 @@
 //! the beginning and the end of the run: all processes of a node use those of one process, so that they do not disagree by what an anchor is wrong. Wrong
 //! clocks are made here, after the run: the application has not noticed them, and the true times are known exactly.
 
-use super::raw::RawFileHeader;
+pub(super) mod gossiped;
+pub(super) mod measured;
+pub(super) mod offsets;
+pub(super) mod pauses;
+pub(super) mod shared;
+
+use crate::recording::raw::RawFileHeader;
 use clc_simulate::ClockSpec;
 use clc_simulate::clocks::SimulatedClock;
 use clc_simulate::units::EPOCH;

@@ -1,13 +1,13 @@
 //! The samples of the nodes in the trace, or what their agents have noted: metrics of locations of their own.
 
-use super::clocks::START;
-use super::definitions::{RESOLUTION, location};
-use super::extra::{EventOrExtra, Extra, Values};
-use super::offsets::globally;
-use super::plan::Plan;
-use super::samples::Sampled;
-use super::target::TraceTarget;
-use super::written::WrittenProcess;
+use crate::recording::clocks::START;
+use crate::recording::clocks::offsets::globally;
+use crate::recording::definitions::{RESOLUTION, location};
+use crate::recording::extra::{EventOrExtra, Extra, Values};
+use crate::recording::nodes::samples::Sampled;
+use crate::recording::plan::Plan;
+use crate::recording::target::TraceTarget;
+use crate::recording::written::WrittenProcess;
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::NodeMetrics;
 use clc_trace::{Definitions, LocationId, Result, Ticks};
@@ -15,13 +15,13 @@ use std::path::Path;
 
 impl Plan {
     /// Where the samples of the node of a process go that has taken them: beside its threads.
-    pub(super) fn sample_location(&self, rank: u32) -> Option<LocationId> {
+    pub(crate) fn sample_location(&self, rank: u32) -> Option<LocationId> {
         self.samples.get(&rank)?;
         Some(location(rank, self.threads(rank).last()?.checked_add(1)?))
     }
 
     /// The metrics of the nodes, for the definitions: the class, and who records it for which node.
-    pub(super) fn node_metrics(&self, definitions: &Definitions) -> NodeMetrics {
+    pub(crate) fn node_metrics(&self, definitions: &Definitions) -> NodeMetrics {
         let recorder = |&rank: &u32| {
             let group = definitions.location_groups.iter().find(|group| group.id.0 == rank)?;
             Some((self.sample_location(rank)?, group.parent?))
@@ -30,7 +30,7 @@ impl Plan {
     }
 
     /// Writes the samples of a node that were taken at their times as metric `metric`, the first instance of all nodes.
-    pub(super) fn write_samples(
+    pub(crate) fn write_samples(
         &self,
         rank: u32,
         metric: u32,
