@@ -5,6 +5,7 @@
 //! along a tree, so the result is the same on any number of analysis ranks.
 
 mod attribute;
+mod busy;
 mod gaps;
 mod largest;
 mod lock_tracker;

@@ -1,5 +1,6 @@
 //! The second scan of the hosted event files: operations that can wait, time in MPI, traffic.
 
+use crate::analysis::busy::Busy;
 use crate::analysis::gaps::{GapRecorder, Gaps};
 use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
 use crate::analysis::replay::operations::Operations;
@@ -159,51 +160,6 @@ pub(super) fn scan(
 /// The first visited event of location `number` from `event` on.
 fn next_of(sync: &SyncTimeline, number: u32, event: usize) -> usize {
     (event..sync.len()).find(|&event| sync.location(event) == number).unwrap_or(sync.len())
-}
-
-/// Time in MPI of one process: whenever one of its locations is in MPI.
-struct Busy {
-    sums: Vec<i64>,
-    /// Intervals by stage, if those of several locations have to be joined.
-    several: Option<Vec<Vec<(i64, i64)>>>,
-}
-
-impl Busy {
-    fn new(stages: usize, several: bool) -> Busy {
-        Busy { sums: vec![0; stages], several: several.then(|| vec![Vec::new(); stages]) }
-    }
-
-    fn add(&mut self, enter: [i64; 2], leave: [i64; 2], windows: &[Windows], computing: &mut [Vec<i128>]) {
-        for stage in 0..self.sums.len() {
-            let (from, to) = (enter[stage], leave[stage].max(enter[stage]));
-            match &mut self.several {
-                Some(all) => all[stage].push((from, to)),
-                None => take(stage, from, to, &mut self.sums, windows, computing),
-            }
-        }
-    }
-
-    /// Time in MPI by stage.
-    fn finish(mut self, windows: &[Windows], computing: &mut [Vec<i128>]) -> Vec<i64> {
-        for (stage, mut intervals) in self.several.take().unwrap_or_default().into_iter().enumerate() {
-            intervals.sort_unstable();
-            let mut done = i64::MIN;
-            for (from, to) in intervals {
-                let from = from.max(done);
-                if to > from {
-                    take(stage, from, to, &mut self.sums, windows, computing);
-                    done = to;
-                }
-            }
-        }
-        self.sums
-    }
-}
-
-/// Counts an interval in MPI and takes it off the time of computing.
-fn take(stage: usize, from: i64, to: i64, sums: &mut [i64], windows: &[Windows], computing: &mut [Vec<i128>]) {
-    sums[stage] += to - from;
-    windows[stage].parts(from, to, |index, from, to| computing[stage][index] -= i128::from(to - from));
 }
 
 /// A region that has been entered.

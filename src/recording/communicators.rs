@@ -5,7 +5,7 @@
 //! so its own identity, the number of the call and the first member of the new one are the same in all processes. What is not created by all members of
 //! a communicator is told by its members, and how many of them the same members have created before.
 
-use crate::recording::raw::format::Effect;
+use crate::recording::raw::format::calls::Effect;
 use crate::recording::raw::records::NewComm;
 use clc_trace::{CommId, MpiRank};
 use std::collections::{BTreeMap, HashMap};

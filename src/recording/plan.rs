@@ -6,7 +6,7 @@ use crate::recording::clocks::shared::SharedClocks;
 use crate::recording::clocks::{Counter, ProcessClock, START};
 use crate::recording::nodes::samples::{self, METRICS, Samples};
 use crate::recording::raw::files::{Files, open_all};
-use crate::recording::raw::format::Function;
+use crate::recording::raw::format::calls::Function;
 use crate::recording::raw::table;
 use crate::recording::settings::RecordingSettings;
 use crate::recording::survey::{ProcessSurvey, survey};

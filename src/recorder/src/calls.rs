@@ -1,6 +1,6 @@
 //! What is known of the functions of MPI when the recorder is compiled.
 
-use crate::format::{Effect, Form};
+use crate::format::calls::{Effect, Form};
 
 /// How a function is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::arguments::Arguments;
 use crate::calls::{Call, notes};
 use crate::clock;
 use crate::control;
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::helper;
 use crate::layout::phase;
 use crate::monitor::{self, Slot};

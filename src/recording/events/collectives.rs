@@ -1,6 +1,7 @@
 //! What a process sends and receives in a collective operation.
 
-use crate::recording::raw::format::{Effect, NO_ROOT, OWN_GROUP, THIS_PROCESS};
+use crate::recording::raw::format::calls::Effect;
+use crate::recording::raw::format::{NO_ROOT, OWN_GROUP, THIS_PROCESS};
 use crate::recording::raw::records::Contribution;
 use clc_trace::{Collective, CollectiveOp, CommId, Root};
 

@@ -6,7 +6,7 @@
 use crate::recording::events::ProcessEvents;
 use crate::recording::events::on_window::OnWindow;
 use crate::recording::extra::{Completion, Extra};
-use crate::recording::raw::format::Effect;
+use crate::recording::raw::format::calls::Effect;
 use crate::recording::windows::PendingAccess;
 use clc_trace::{
     CollectiveOp, Event, MpiRank, Result, Root, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,

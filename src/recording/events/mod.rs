@@ -19,7 +19,7 @@ use crate::recording::events::requests::{RequestedOperation, Requests, Serial};
 use crate::recording::extra::{EventOrExtra, Extra};
 use crate::recording::own::OwnNames;
 use crate::recording::raw::RawFileHeader;
-use crate::recording::raw::format::{Effect, Form, Function};
+use crate::recording::raw::format::calls::{Effect, Form, Function};
 use crate::recording::raw::merge::Merge;
 use crate::recording::raw::records::{Contribution, Given, Own, RawRecord};
 use crate::recording::survey::makes;

@@ -3,7 +3,7 @@
 use super::{OpenCall, ProcessEvents};
 use crate::recording::events::requests::{RequestedOperation, Serial};
 use crate::recording::extra::{Completion, Extra};
-use crate::recording::raw::format::Effect;
+use crate::recording::raw::format::calls::Effect;
 use crate::recording::raw::records::{Gave, Status};
 use clc_trace::{Collective, CollectiveOp, CommId, Event, Message, Result, Root};
 

@@ -3,8 +3,9 @@
 //! A request that one thread has made can be completed by another one: who interprets requests has to see both in their order.
 
 use crate::recording::raw::RawFile;
-use crate::recording::raw::format::Function;
-use crate::recording::raw::records::{RawRecord, RawRecords};
+use crate::recording::raw::format::calls::Function;
+use crate::recording::raw::reader::RawRecords;
+use crate::recording::raw::records::RawRecord;
 use clc_trace::Result;
 
 /// The files of one process.

@@ -4,9 +4,11 @@ pub(super) mod files;
 #[allow(dead_code)] // the recorder uses all of it
 pub(super) mod format;
 pub(super) mod merge;
+pub(super) mod reader;
 pub(super) mod records;
 
-use crate::recording::raw::format::{Function, HEADER, MAGIC, buffer, field};
+use crate::recording::raw::format::calls::Function;
+use crate::recording::raw::format::{HEADER, MAGIC, buffer, field};
 use clc_otf2::MappedFile;
 use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ const TABLE: &str = include_str!("../../recorder/calls.txt");
 
 /// The functions of the table.
 pub(super) fn table() -> Vec<Function<'static>> {
-    format::functions(TABLE).flatten().collect()
+    format::calls::functions(TABLE).flatten().collect()
 }
 
 /// What the header of a raw file says.

@@ -4,7 +4,8 @@ pub(super) mod openmp;
 
 use crate::recording::communicators::{Communicators, Identity, Making, Members};
 use crate::recording::raw::RawFile;
-use crate::recording::raw::format::{Effect, FINISHED, Function, STOPPED};
+use crate::recording::raw::format::calls::{Effect, Function};
+use crate::recording::raw::format::{FINISHED, STOPPED};
 use crate::recording::raw::merge::Merge;
 use crate::recording::raw::records::{Given, Own, RawRecord};
 use crate::recording::survey::openmp::OpenMpSurvey;

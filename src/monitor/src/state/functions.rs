@@ -3,14 +3,16 @@
 use std::sync::LazyLock;
 
 #[allow(dead_code)]
-#[path = "../../../recording/raw/format.rs"]
+#[path = "../../../recording/raw/format/mod.rs"]
 mod format;
 
 /// The recorder's table of functions.
 const TABLE: &str = include_str!("../../../recorder/calls.txt");
 
 static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    format::functions(TABLE).map(|found| found.map_or_else(|| "MPI".into(), |f| format!("MPI_{}", f.name))).collect()
+    format::calls::functions(TABLE)
+        .map(|found| found.map_or_else(|| "MPI".into(), |f| format!("MPI_{}", f.name)))
+        .collect()
 });
 
 /// Checksum of the table, by which a state file names it.

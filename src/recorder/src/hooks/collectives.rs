@@ -1,7 +1,8 @@
 //! What collective operations are given: communicator, root, and bytes.
 
 use crate::arguments::Arguments;
-use crate::format::{Effect, NO_ROOT, OWN_GROUP, THIS_PROCESS};
+use crate::format::calls::Effect;
+use crate::format::{NO_ROOT, OWN_GROUP, THIS_PROCESS};
 use crate::session::Session;
 use crate::stream::Stream;
 

@@ -1,7 +1,7 @@
 //! What calls on windows are given: the window, the target, bytes, groups.
 
 use crate::arguments::Arguments;
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::session::Session;
 use crate::stream::Stream;
 

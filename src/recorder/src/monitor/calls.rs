@@ -3,7 +3,7 @@
 use super::{Board, Slot};
 use crate::arguments::Arguments;
 use crate::calls::Call;
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::layout::{self, slot};
 use std::sync::atomic::Ordering;
 

@@ -1,7 +1,7 @@
 //! The communicators and windows that this process is a member of, and how many collective operations it has called on each.
 
 use super::{Board, Slot};
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::layout::{self, field, slot};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
 //! Epochs and locks of windows: who may access whose memory.
 
 use super::{Board, Slot};
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::layout::{self, epoch, kind, slot};
 use std::sync::atomic::Ordering;
 
