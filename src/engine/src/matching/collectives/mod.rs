@@ -4,15 +4,16 @@
 //! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
 //! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
 
+mod comparison;
 pub mod fences;
 mod groups;
 mod homes;
 pub mod instances;
 
 use crate::comm::{AnalysisRank, Transport};
-use crate::matching::collectives::fences::{Fences, Ours};
-use crate::matching::collectives::groups::{Word, has_two};
-use crate::matching::collectives::homes::{exchange, tell_hosts};
+use crate::matching::collectives::comparison::{Comparison, home_of};
+use crate::matching::collectives::fences::Fences;
+use crate::matching::collectives::homes::tell_hosts;
 use crate::matching::collectives::instances::{
     CollectiveComm, CollectiveCounts, Collectives, HostedComm, HostedMember, Instance, MemberPlace, Membership,
 };
@@ -26,17 +27,7 @@ use clc_trace::{CollectiveOp, CommRank, Error, MpiRank, Result, Root, TimelineNu
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::{CollectiveClass, role_between};
 use std::collections::BTreeMap;
-use std::hash::Hasher;
-
-/// What is known of a communicator at its home while its members are compared.
-#[derive(Default)]
-struct AtHome {
-    counts: Vec<u64>,
-    checksums: Vec<u64>,
-    lists: Vec<Vec<u64>>,
-    /// Of an inter-communicator: what the members together say.
-    words: Vec<u64>,
-}
+use std::sync::Arc;
 
 /// Which operations constrain.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,121 +51,24 @@ pub fn match_collectives(
     extracts: &mut [Extract],
     rules: Rules,
 ) -> Result<Collectives> {
-    // Who of ours is in which communicator.
-    let mut ours = Ours::new();
-    for (local, extract) in (0..).map(LocalTimeline).zip(&mut *extracts) {
-        let process = local.numbered_from(first).process();
-        for (comm, participations) in extract.collectives.drain() {
-            let rank = table
-                .rank_of(comm, process)
-                .ok_or_else(|| Error::new(format!("process {process} is not a member of {}", table.name(comm))))?;
-            ours.entry(comm).or_default().push((rank, local, participations));
-        }
-    }
-    let home_of = |comm: CommIndex| -> AnalysisRank {
-        table.participants(comm).map_or(AnalysisRank::FIRST, |processes| placement.host_of_process(processes[0]))
-    };
-    let mut homes: BTreeMap<CommIndex, AtHome> = BTreeMap::new();
-    let mut counts = CollectiveCounts::default();
-
-    // How many instances does everybody have?
-    let announce = ours.iter().flat_map(|(&comm, members)| {
-        members.iter().map(move |(rank, _, list)| (home_of(comm), (comm, *rank, list.len() as u64)))
-    });
-    for (comm, rank, count) in exchange(transport, announce)? {
-        let home = homes.entry(comm).or_default();
-        home.counts.resize(size_of(table, comm), 0);
-        home.counts[rank] = count;
-    }
-    let complete: BTreeMap<CommIndex, u64> =
-        homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();
-    let complete_here = tell_hosts(transport, placement, table, &complete)?;
-    let mut valid = complete_here.clone();
-    // What is left over is counted once: by the member that took part most often, the first of those.
-    let most: BTreeMap<CommIndex, u64> = homes
-        .iter()
-        .map(|(&comm, home)| {
-            let most = home.counts.iter().copied().max().unwrap_or(0);
-            (comm, home.counts.iter().position(|&count| count == most).unwrap_or(0) as u64)
-        })
-        .collect();
-    let counting = tell_hosts(transport, placement, table, &most)?;
-
-    // Did everybody do the same in them?
-    let announce = ours.iter().flat_map(|(&comm, members)| {
-        let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
-        members.iter().map(move |(_, _, list)| (home_of(comm), (comm, checksum(&list[..valid.min(list.len())]))))
-    });
-    for (comm, checksum) in exchange(transport, announce)? {
-        if let Some(home) = homes.get_mut(&comm) {
-            home.checksums.push(checksum);
-        }
-    }
-    let suspicious: BTreeMap<CommIndex, u64> = homes
-        .iter()
-        .filter(|(comm, _)| complete[comm] > 0)
-        .filter(|(comm, home)| has_two(table, **comm) || home.checksums.windows(2).any(|pair| pair[0] != pair[1]))
-        .map(|(&comm, _)| (comm, complete[&comm]))
-        .collect();
-    let asked = tell_hosts(transport, placement, table, &suspicious)?;
-
-    // Where do they part?
-    let announce = ours.iter().filter(|(comm, _)| asked.contains_key(comm)).flat_map(|(&comm, members)| {
-        let valid = asked[&comm] as usize;
-        members.iter().map(move |(rank, _, list)| {
-            let words: Vec<u64> = match table.first_group(comm) {
-                0 => list[..valid].iter().map(signature).collect(),
-                first => list[..valid].iter().map(|own| Word::of(own, *rank, first).0).collect(),
-            };
-            (home_of(comm), (comm, words))
-        })
-    });
-    for (comm, words) in exchange(transport, announce)? {
-        if let Some(home) = homes.get_mut(&comm) {
-            home.lists.push(words);
-        }
-    }
-    let mut corrected = BTreeMap::new();
-    for (&comm, home) in homes.iter_mut().filter(|(comm, _)| suspicious.contains_key(comm)) {
-        if let first @ 1.. = table.first_group(comm) {
-            let said = |k: usize| {
-                let mut words = home.lists.iter().map(|list| Word(list[k]));
-                let one = words.next()?;
-                words.try_fold(one, |sum, word| sum.and(word, first))
-            };
-            let words: Vec<u64> = (0..complete[&comm] as usize).map_while(said).map(|word| word.0).collect();
-            if (words.len() as u64) < complete[&comm] {
-                corrected.insert(comm, words.len() as u64);
-                counts.first_inconsistent.insert(comm, words.len() as u64);
-            }
-            home.words = words;
-            continue;
-        }
-        let agree = |k: usize| home.lists.windows(2).all(|pair| pair[0][k] == pair[1][k]);
-        let length = complete[&comm];
-        let parting = (0..length as usize).find(|&k| !agree(k)).unwrap_or(length as usize) as u64;
-        corrected.insert(comm, parting);
-        counts.first_inconsistent.insert(comm, parting);
-    }
-    valid.extend(tell_hosts(transport, placement, table, &corrected)?);
+    let mut comparison = Comparison::of(placement, table, first, extracts)?;
+    let complete = comparison.count(transport)?;
+    let counting = comparison.most_frequent(transport)?;
+    let suspicious = comparison.suspicious(transport, &complete)?;
+    comparison.compare(transport, &suspicious)?;
+    let parted = comparison.parted(&suspicious);
+    let mut valid = complete.clone();
+    valid.extend(tell_hosts(transport, placement, table, &parted.corrected)?);
     if table.has_two_groups() {
-        let words: BTreeMap<CommIndex, Vec<u64>> = homes
-            .into_iter()
-            .filter(|(comm, _)| has_two(table, *comm))
-            .map(|(comm, home)| (comm, home.words))
-            .collect();
-        for (comm, words) in tell_hosts(transport, placement, table, &words)? {
-            for (_, _, list) in ours.get_mut(&comm).into_iter().flatten() {
-                list.iter_mut().zip(&words).for_each(|(own, &word)| own.part.root = Word(word).root());
-            }
-        }
+        comparison.tell_roots(transport)?;
     }
-    fences::settle(transport, placement, table, extracts, &mut ours, &valid, rules.fences)?;
+    fences::settle(transport, placement, table, extracts, &mut comparison.ours, &valid, rules.fences)?;
 
+    let counts = CollectiveCounts { first_inconsistent: parted.first_inconsistent, ..CollectiveCounts::default() };
     let mut collectives = Collectives { counts, ..Collectives::default() };
-    for (comm, members) in ours {
+    for (comm, members) in comparison.ours {
         let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
-        let complete = complete_here.get(&comm).copied().unwrap_or(0) as usize;
+        let complete = complete.get(&comm).copied().unwrap_or(0) as usize;
         let counts_here = |rank: CommRank| counting.get(&comm).is_some_and(|&counting| counting == u64::from(rank.0));
         if let Some((_, _, list)) = members.iter().find(|(rank, ..)| counts_here(*rank)) {
             for (k, participation) in list.iter().enumerate().skip(valid) {
@@ -182,50 +76,46 @@ pub fn match_collectives(
                 *(if k < complete { &mut entry.inconsistent } else { &mut entry.incomplete }) += 1;
             }
         }
-        let home = home_of(comm);
-        collectives.add(
-            comm,
-            members,
-            valid,
-            home,
-            transport.rank(),
-            placement,
-            table,
-            node_of,
-            extracts,
-            rules.alltoallv,
-        )?;
+        let Some(processes) = table.participants(comm) else { continue };
+        let home = home_of(placement, table, comm);
+        let joining = Joining { comm, processes, first_group: table.first_group(comm), alltoallv: rules.alltoallv };
+        let here = home == transport.rank();
+        let Some((instances, members)) = collectives.join(joining, members, valid, here, extracts)? else { continue };
+        collectives.add(joining, home, instances, members, placement, node_of);
     }
     Ok(collectives)
 }
 
-impl Collectives {
-    /// Adds the first `valid` instances of a communicator and activates their events.
-    #[allow(clippy::too_many_arguments)] // one caller; a struct for them would only hide that
-    fn add(
-        &mut self,
-        comm: CommIndex,
-        mut participants: Vec<(CommRank, LocalTimeline, Vec<Participation>)>,
-        valid: usize,
-        home: AnalysisRank,
-        here: AnalysisRank,
-        placement: &Placement,
-        table: &CommTable<'_>,
-        node_of: &dyn Fn(MpiRank) -> u32,
-        extracts: &mut [Extract],
-        alltoallv: bool,
-    ) -> Result<()> {
-        let Some(processes) = table.participants(comm) else { return Ok(()) };
-        let (size, first_group) = (processes.len() as u32, table.first_group(comm));
-        participants.sort_unstable_by_key(|(rank, ..)| *rank);
-        let Some((_, _, first_list)) = participants.first() else { return Ok(()) };
-        let classes: Vec<CollectiveClass> =
-            first_list[..valid].iter().map(|p| class_of(p.part.op, alltoallv, first_group > 0)).collect();
+/// A communicator whose collective operations are joined.
+#[derive(Clone, Copy)]
+struct Joining<'a> {
+    comm: CommIndex,
+    processes: &'a Arc<[MpiRank]>,
+    first_group: u32,
+    alltoallv: bool,
+}
+
+impl Joining<'_> {
+    fn size(&self) -> u32 {
+        self.processes.len() as u32
+    }
+
+    /// Whether a participation in an operation of this class constrains anybody.
+    fn usable(&self, participation: &Participation, class: CollectiveClass) -> bool {
+        match class {
+            CollectiveClass::Unconstrained => false,
+            _ if class.rooted() => matches!(participation.part.root, Root::Rank(root) if root < self.size()),
+            _ => true,
+        }
+    }
+
+    /// The instances that constrain, of `list` with these classes.
+    fn instances(&self, list: &[Participation], classes: &[CollectiveClass]) -> Vec<Instance> {
         let mut instances = Vec::new();
-        for (participation, &class) in first_list[..valid].iter().zip(&classes) {
+        for (participation, &class) in list.iter().zip(classes) {
             let op = participation.part.op;
             let root = match participation.part.root {
-                Root::Rank(root) if class.rooted() && root < size => CommRank(root),
+                Root::Rank(root) if class.rooted() && root < self.size() => CommRank(root),
                 // A rooted operation without a usable root constrains nobody.
                 _ if class.rooted() => continue,
                 _ => CommRank(0),
@@ -234,15 +124,31 @@ impl Collectives {
                 instances.push(Instance { op, class, root });
             }
         }
-        let usable = |participation: &Participation, class: CollectiveClass| match class {
-            CollectiveClass::Unconstrained => false,
-            _ if class.rooted() => matches!(participation.part.root, Root::Rank(root) if root < size),
-            _ => true,
-        };
-        if here == home {
-            for (participation, &class) in first_list[..valid].iter().zip(&classes) {
+        instances
+    }
+}
+
+impl Collectives {
+    /// The first `valid` instances of a communicator, and its hosted members, whose events are activated; none if nothing constrains. `home`: whether they are
+    /// counted here.
+    fn join(
+        &mut self,
+        joining: Joining<'_>,
+        mut participants: Vec<(CommRank, LocalTimeline, Vec<Participation>)>,
+        valid: usize,
+        home: bool,
+        extracts: &mut [Extract],
+    ) -> Result<Option<(Vec<Instance>, Vec<HostedMember>)>> {
+        participants.sort_unstable_by_key(|(rank, ..)| *rank);
+        let Some((_, _, first_list)) = participants.first() else { return Ok(None) };
+        let first_list = &first_list[..valid];
+        let class = |p: &Participation| class_of(p.part.op, joining.alltoallv, joining.first_group > 0);
+        let classes: Vec<CollectiveClass> = first_list.iter().map(class).collect();
+        let instances = joining.instances(first_list, &classes);
+        if home {
+            for (participation, &class) in first_list.iter().zip(&classes) {
                 let entry = self.counts.by_op.entry(participation.part.op.0).or_default();
-                if usable(participation, class) {
+                if joining.usable(participation, class) {
                     entry.matched += 1;
                 } else {
                     entry.unconstrained += 1;
@@ -250,7 +156,7 @@ impl Collectives {
             }
         }
         if instances.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let hosted = HostedComm(self.comms.len() as u32);
         let mut members = Vec::with_capacity(participants.len());
@@ -267,10 +173,10 @@ impl Collectives {
             let (mut sends, mut receives) = (Vec::new(), Vec::new());
             let sync = &mut extracts[timeline].sync;
             for (participation, &class) in list[..valid].iter().zip(&classes) {
-                if !usable(participation, class) {
+                if !joining.usable(participation, class) {
                     continue;
                 }
-                let role = role_between(class, rank, first_group, size, &participation.part);
+                let role = role_between(class, rank, joining.first_group, joining.size(), &participation.part);
                 begins.push(participation.begin);
                 ends.push(participation.end);
                 sends.push(role.sends);
@@ -281,6 +187,20 @@ impl Collectives {
             let (begins, ends) = (begins.into(), ends.into());
             members.push(HostedMember { rank, timeline, begins, ends, sends, receives, order: Vec::new() });
         }
+        Ok(Some((instances, members)))
+    }
+
+    /// Adds a communicator with what was joined of it.
+    fn add(
+        &mut self,
+        joining: Joining<'_>,
+        home: AnalysisRank,
+        instances: Vec<Instance>,
+        members: Vec<HostedMember>,
+        placement: &Placement,
+        node_of: &dyn Fn(MpiRank) -> u32,
+    ) {
+        let processes = joining.processes;
         let mut hosts: BTreeMap<AnalysisRank, u32> = BTreeMap::new();
         let rank_hosts: Vec<AnalysisRank> =
             processes.iter().map(|&process| placement.host_of_process(process)).collect();
@@ -288,9 +208,9 @@ impl Collectives {
             *hosts.entry(host).or_default() += 1;
         }
         self.comms.push(CollectiveComm {
-            comm,
-            size,
-            first_group,
+            comm: joining.comm,
+            size: joining.size(),
+            first_group: joining.first_group,
             processes: processes.clone(),
             home,
             hosts: hosts.into_iter().collect(),
@@ -300,12 +220,7 @@ impl Collectives {
             rank_hosts,
             mirrored: false,
         });
-        Ok(())
     }
-}
-
-fn size_of(table: &CommTable<'_>, comm: CommIndex) -> usize {
-    table.participants(comm).map_or(0, |processes| processes.len())
 }
 
 /// The class of an operation; `between` the groups of an inter-communicator there are no prefix operations.
@@ -314,23 +229,4 @@ fn class_of(op: CollectiveOp, alltoallv: bool, between: bool) -> CollectiveClass
         CollectiveClass::Prefix if between => CollectiveClass::Unconstrained,
         class => class,
     }
-}
-
-/// What all members have to agree on: the operation, and the root where there is one.
-fn signature(participation: &Participation) -> u64 {
-    let part = &participation.part;
-    let root = match part.root {
-        Root::Rank(root) if CollectiveClass::of(part.op, false).rooted() => u64::from(root) + 1,
-        _ => 0,
-    };
-    root << 8 | u64::from(part.op.0)
-}
-
-fn checksum(list: &[Participation]) -> u64 {
-    // `new` uses fixed keys, so that all ranks (which run the same binary) agree.
-    let mut hasher = std::hash::DefaultHasher::new();
-    for participation in list {
-        hasher.write_u64(signature(participation));
-    }
-    hasher.finish()
 }
