@@ -61,69 +61,82 @@ struct SurveyedCall {
 /// # Errors
 /// None so far: what is damaged is reported.
 pub(super) fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<ProcessSurvey> {
-    let mut survey = ProcessSurvey::default();
-    let Some(first) = files.first() else { return Ok(survey) };
+    let Some(first) = files.first() else { return Ok(ProcessSurvey::default()) };
     let header = &first.header;
-    let mut communicators = Communicators::new(header.world, header.own, header.rank);
-    let mut making: Vec<Option<Making>> = vec![None; files.len()];
-    let mut open: Vec<Option<SurveyedCall>> = (0..files.len()).map(|_| None).collect();
-    let mut calls = vec![0_u64; files.len()];
-    let mut windows = ProcessWindows::default();
+    let mut reading = Reading {
+        survey: ProcessSurvey::default(),
+        functions,
+        communicators: Communicators::new(header.world, header.own, header.rank),
+        windows: ProcessWindows::default(),
+        threads: files.iter().map(|_| ReadThread::default()).collect(),
+    };
     let mut merge = Merge::new(files, functions);
     merge.each(|thread, time, record| {
-        let (Some(making), Some(open), Some(calls)) =
-            (making.get_mut(thread), open.get_mut(thread), calls.get_mut(thread))
-        else {
-            return Ok(());
-        };
+        reading.record(thread, time, record);
+        Ok(())
+    })?;
+    let Reading { mut survey, threads, .. } = reading;
+    survey.openmp.end();
+    survey.damage = std::mem::take(&mut merge.damage);
+    let within = threads.iter().find_map(|thread| thread.open.as_ref()).and_then(|open| functions.get(open.function));
+    let within = within.map_or_else(|| "outside of MPI".to_owned(), |function| format!("in MPI_{}", function.name));
+    survey.end = match header.state {
+        FINISHED => None,
+        STOPPED => Some(format!("stopped recording {within}: no space left")),
+        _ => Some(format!("ended {within}, without MPI_Finalize")),
+    };
+    Ok(survey)
+}
+
+/// What a thread is doing while the records of its process are read.
+#[derive(Default)]
+struct ReadThread {
+    /// A communicator that it makes.
+    making: Option<Making>,
+    /// The call that it is in.
+    open: Option<SurveyedCall>,
+    /// How many it has begun.
+    calls: u64,
+}
+
+/// A process while its records are read.
+struct Reading<'a> {
+    survey: ProcessSurvey,
+    functions: &'a [Function<'static>],
+    communicators: Communicators,
+    windows: ProcessWindows,
+    threads: Vec<ReadThread>,
+}
+
+impl Reading<'_> {
+    fn record(&mut self, number: usize, time: u64, record: RawRecord) {
+        let Some(thread) = self.threads.get_mut(number) else { return };
+        let survey = &mut self.survey;
         let (begin, _) = survey.span.unwrap_or((time, time));
         survey.span = Some((begin, time));
         match record {
-            RawRecord::Enter(function, _, given) => {
-                *survey.functions.entry(function).or_default() += 1;
-                *calls += 1;
-                let effect = functions.get(function).map_or(Effect::Region, |function| function.effect);
-                let mut begun = SurveyedCall { function, freed: None, freed_window: None, window: None };
-                match (effect, given) {
-                    (Effect::CommFree, Given::Comm(handle)) => {
-                        begun.freed = communicators.get(handle).map(|known| (handle, known.identity.clone()));
-                    }
-                    (Effect::WinCreate | Effect::WinAllocate, Given::Comm(handle)) => {
-                        begun.window =
-                            windows.begin(communicators.get(handle).map(|known| Arc::clone(&known.identity)));
-                    }
-                    (Effect::WinFree, Given::Window(handle, ..)) => begun.freed_window = Some(handle),
-                    (_, Given::Epoch(_, group)) => {
-                        survey.groups.insert(Arc::from(group));
-                    }
-                    (effect, Given::Comm(handle)) if makes(effect) => {
-                        *making = Some(communicators.begin(effect, handle));
-                    }
-                    _ => {}
-                }
-                *open = Some(begun);
-            }
+            RawRecord::Enter(function, _, given) => self.enter(number, function, given),
             RawRecord::Leave(..) => {
-                if let Some(SurveyedCall { freed, freed_window, .. }) = open.take() {
+                if let Some(SurveyedCall { freed, freed_window, .. }) = thread.open.take() {
                     if let Some((handle, identity)) = freed {
-                        communicators.remove(handle, &identity);
+                        self.communicators.remove(handle, &identity);
                     }
-                    freed_window.and_then(|handle| windows.remove(handle));
+                    freed_window.and_then(|handle| self.windows.remove(handle));
                 }
             }
             RawRecord::Window(handle) => {
-                if let Some(key) = open.as_mut().and_then(|open| open.window.take()) {
+                if let Some(key) = thread.open.as_mut().and_then(|open| open.window.take()) {
                     survey.windows.entry(key.clone()).or_default();
-                    windows.add(handle, key, false);
+                    self.windows.add(handle, key, false);
                 }
             }
             RawRecord::CommName(handle, name) => {
-                if let Some(known) = communicators.get(handle) {
+                if let Some(known) = self.communicators.get(handle) {
                     survey.comm_names.insert(Arc::clone(&known.identity), name);
                 }
             }
             RawRecord::WindowName(handle, name) => {
-                if let Some(window) = windows.get_mut(handle) {
+                if let Some(window) = self.windows.get_mut(handle) {
                     survey.windows.insert(window.key.clone(), name);
                 }
             }
@@ -132,29 +145,45 @@ pub(super) fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Res
                 Own::Region(name) | Own::RegionEnd(name) | Own::Marker(name) => survey.own_regions.extend([name]),
                 Own::Metric(name, _) => survey.metrics.extend([name]),
             },
-            RawRecord::OpenMp(_, step) => survey.openmp.add(thread, &step),
+            RawRecord::OpenMp(_, step) => survey.openmp.add(number, &step),
             RawRecord::Failed(_) => {
-                *open = None;
-                survey.failed.insert((thread, *calls));
+                thread.open = None;
+                survey.failed.insert((number, thread.calls));
             }
             RawRecord::Comm(new) => {
-                if let Some(making) = making {
-                    survey.communicators.extend(communicators.add(making, new));
+                if let Some(making) = &mut thread.making {
+                    survey.communicators.extend(self.communicators.add(making, new));
                 }
             }
         }
-        Ok(())
-    })?;
-    survey.openmp.end();
-    survey.damage = std::mem::take(&mut merge.damage);
-    let within = open.iter().flatten().next().and_then(|open| functions.get(open.function));
-    let within = within.map_or_else(|| "outside of MPI".to_owned(), |function| format!("in MPI_{}", function.name));
-    survey.end = match header.state {
-        FINISHED => None,
-        STOPPED => Some(format!("stopped recording {within}: no space left")),
-        _ => Some(format!("ended {within}, without MPI_Finalize")),
-    };
-    Ok(survey)
+    }
+
+    /// A call begins.
+    fn enter(&mut self, thread: usize, function: usize, given: Given) {
+        let Some(thread) = self.threads.get_mut(thread) else { return };
+        let communicators = &mut self.communicators;
+        *self.survey.functions.entry(function).or_default() += 1;
+        thread.calls += 1;
+        let effect = self.functions.get(function).map_or(Effect::Region, |function| function.effect);
+        let mut begun = SurveyedCall { function, freed: None, freed_window: None, window: None };
+        match (effect, given) {
+            (Effect::CommFree, Given::Comm(handle)) => {
+                begun.freed = communicators.get(handle).map(|known| (handle, known.identity.clone()));
+            }
+            (Effect::WinCreate | Effect::WinAllocate, Given::Comm(handle)) => {
+                begun.window = self.windows.begin(communicators.get(handle).map(|known| Arc::clone(&known.identity)));
+            }
+            (Effect::WinFree, Given::Window(handle, ..)) => begun.freed_window = Some(handle),
+            (_, Given::Epoch(_, group)) => {
+                self.survey.groups.insert(Arc::from(group));
+            }
+            (effect, Given::Comm(handle)) if makes(effect) => {
+                thread.making = Some(communicators.begin(effect, handle));
+            }
+            _ => {}
+        }
+        thread.open = Some(begun);
+    }
 }
 
 /// Whether a function makes a communicator.

@@ -68,9 +68,45 @@ pub fn match_messages(
 ) -> Result<Messages> {
     let mut messages = Messages::default();
     let (mut offers, announcements) = offers(placement, first, extracts, &mut messages.counts)?;
+    let announced = exchange_values(transport, announcements)?;
+    let (answers, doubts) = answers(announced, first, extracts, &mut messages)?;
+    for (local, extract) in (0..).map(LocalTimeline).zip(&mut *extracts) {
+        for (key, receives) in extract.receives.drain().chain(extract.unplaced.drain()) {
+            let (source, destination) = (TimelineNumber::of_process(key.peer), local.numbered_from(first));
+            messages.counts.leave(source, destination, 0, receives.len());
+        }
+    }
+    let mut asked = take_answers(exchange_values(transport, answers)?, &mut offers);
+    let mut in_doubt = [doubts.len() as i64];
+    transport.all_reduce(ReduceOp::Sum, &mut in_doubt)?;
+    if in_doubt[0] == 0 {
+        messages.outgoing = offers.into_iter().map(|offer| offer.into_channel(Trust::Sound)).collect();
+    } else {
+        asked.sort_unstable();
+        let agreeing = messages.counts.matched as i64;
+        settle(transport, (first, extracts), &mut messages, offers, &asked, doubts, agreeing)?;
+    }
+    if with_orders {
+        orders::add(transport, placement, first, extracts, &mut messages)?;
+    }
+    link(&mut messages, extracts);
+    Ok(messages)
+}
+
+/// What is in [`ChannelAnswer`]s, for each analysis rank.
+type Answers = BTreeMap<AnalysisRank, Vec<ChannelAnswer>>;
+
+/// Compares what was announced with the receives of `extracts`: adds the channels on which both ends agree, and those that have one end only. The others
+/// are in doubt.
+fn answers(
+    announced: impl IntoIterator<Item = (AnalysisRank, Vec<ChannelAnnouncement>)>,
+    first: TimelineNumber,
+    extracts: &mut [Extract],
+    messages: &mut Messages,
+) -> Result<(Answers, Vec<Doubt>)> {
     let mut doubts = Vec::new();
-    let mut answers: BTreeMap<AnalysisRank, Vec<ChannelAnswer>> = BTreeMap::new();
-    for (host, announced) in exchange_values(transport, announcements)? {
+    let mut answers = Answers::new();
+    for (host, announced) in announced {
         let answers = answers.entry(host).or_default();
         for ChannelAnnouncement { source, destination, comm, tag, offer, sends, checksum, gaps, shared } in announced {
             let key = MessageKey { peer: source.process(), comm, tag };
@@ -116,14 +152,16 @@ pub fn match_messages(
             }
         }
     }
-    for (local, extract) in (0..).map(LocalTimeline).zip(&mut *extracts) {
-        for (key, receives) in extract.receives.drain().chain(extract.unplaced.drain()) {
-            let (source, destination) = (TimelineNumber::of_process(key.peer), local.numbered_from(first));
-            messages.counts.leave(source, destination, 0, receives.len());
-        }
-    }
+    Ok((answers, doubts))
+}
+
+/// What the receivers' hosts have answered, in the `offers`; those whose channels are in doubt, and whether several threads share them.
+fn take_answers(
+    answers: impl IntoIterator<Item = (AnalysisRank, Vec<ChannelAnswer>)>,
+    offers: &mut [Offer],
+) -> Vec<(u32, bool)> {
     let mut asked = Vec::new();
-    for (_, answers) in exchange_values(transport, answers)? {
+    for (_, answers) in answers {
         for answer in answers {
             match answer {
                 ChannelAnswer::InDoubt { offer, shared } => asked.push((offer, shared)),
@@ -137,19 +175,12 @@ pub fn match_messages(
             }
         }
     }
-    let mut in_doubt = [doubts.len() as i64];
-    transport.all_reduce(ReduceOp::Sum, &mut in_doubt)?;
-    if in_doubt[0] == 0 {
-        messages.outgoing = offers.into_iter().map(|offer| offer.into_channel(Trust::Sound)).collect();
-    } else {
-        asked.sort_unstable();
-        let agreeing = messages.counts.matched as i64;
-        settle(transport, (first, extracts), &mut messages, offers, &asked, doubts, agreeing)?;
-    }
-    if with_orders {
-        orders::add(transport, placement, first, extracts, &mut messages)?;
-    }
-    let Messages { incoming, outgoing, fans, joins, .. } = &mut messages;
+    asked
+}
+
+/// Activates the events of all channels.
+fn link(messages: &mut Messages, extracts: &mut [Extract]) {
+    let Messages { incoming, outgoing, fans, joins, .. } = messages;
     for (index, channel) in (0..).zip(incoming) {
         let sync = &mut extracts[channel.destination].sync;
         channel.receives.each().for_each(|event| sync.link_to(event, SyncKind::Receive, index, joins));
@@ -158,7 +189,6 @@ pub fn match_messages(
         let sync = &mut extracts[channel.source].sync;
         channel.sends.each().for_each(|event| sync.link_to(event, SyncKind::Send, index, fans));
     }
-    Ok(messages)
 }
 
 /// For each analysis rank.
