@@ -8,7 +8,8 @@ use crate::reference::common::{Constants, Passes, common as common_time};
 use crate::reference::forward::{Control, forward_of, lamport_advance};
 use crate::reference::matching::{Rules, matching};
 use crate::reference::model::{BARRIER, PerLocation, Process, Recorded, Trace};
-use crate::reference::threads::{disturb, divided, hybrid, with_own_clocks};
+use crate::reference::threads::own_clocks::{divided, with_own_clocks};
+use crate::reference::threads::{disturb, hybrid};
 use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{
     ClockOffset, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Fraction, Message, MpiRank,
