@@ -148,79 +148,79 @@ impl Abi {
         if library_of(mpi.send as *const c_void).is_some_and(|name| name.to_bytes().starts_with(b"libmpi_abi.")) {
             return Abi::of_mpi_5(mpi).ok_or_else(|| "the MPI library lacks functions of MPI 5".to_owned());
         }
+        Ok(if find_variable(c"ompi_mpi_comm_world").is_null() { Abi::of_mpich(mpi) } else { Abi::of_open_mpi(mpi) })
+    }
+
+    fn of_open_mpi(mpi: Functions) -> Abi {
         let address = |name: &CStr| find_variable(name) as u64;
         let variables = |names: [&CStr; 4], constant: usize| Standins {
             constant,
             objects: names.map(|name| find_variable(name) as usize),
             holders: [0; 3],
         };
-        if address(c"ompi_mpi_comm_world") != 0 {
-            let convert = |name: &CStr| {
-                let address = find(name);
-                // SAFETY: PMPI_X_f2c takes a Fortran handle and returns one of C.
-                (!address.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, Convert>(address) })
-            };
-            return Ok(Abi {
-                kind: format::OPEN_MPI,
-                handle: 8,
-                status: 24,
-                source: 0,
-                tag: 4,
-                world: address(c"ompi_mpi_comm_world"),
-                own: address(c"ompi_mpi_comm_self"),
-                no_comm: address(c"ompi_mpi_comm_null"),
-                no_request: address(c"ompi_request_null"),
-                empty: address(c"ompi_request_empty"),
-                empty_collective: 0,
-                no_type: address(c"ompi_mpi_datatype_null"),
-                byte: address(c"ompi_mpi_byte"),
-                errors_return: address(c"ompi_mpi_errors_return"),
-                root: -4,
-                proc_null: -2,
-                ignore: variables(
-                    [
-                        c"mpi_fortran_status_ignore_",
-                        c"mpi_fortran_status_ignore",
-                        c"mpi_fortran_status_ignore__",
-                        c"MPI_FORTRAN_STATUS_IGNORE",
-                    ],
-                    0,
-                ),
-                ignore_all: variables(
-                    [
-                        c"mpi_fortran_statuses_ignore_",
-                        c"mpi_fortran_statuses_ignore",
-                        c"mpi_fortran_statuses_ignore__",
-                        c"MPI_FORTRAN_STATUSES_IGNORE",
-                    ],
-                    0,
-                ),
-                in_place: variables(
-                    [
-                        c"mpi_fortran_in_place_",
-                        c"mpi_fortran_in_place",
-                        c"mpi_fortran_in_place__",
-                        c"MPI_FORTRAN_IN_PLACE",
-                    ],
-                    1,
-                ),
-                comm_f2c: convert(c"PMPI_Comm_f2c"),
-                type_f2c: convert(c"PMPI_Type_f2c"),
-                win_f2c: convert(c"PMPI_Win_f2c"),
-                group_f2c: convert(c"PMPI_Group_f2c"),
-                op_f2c: convert(c"PMPI_Op_f2c"),
-                no_op: address(c"ompi_mpi_op_no_op"),
-                exclusive: 1,
-                asked: None,
-                mpi,
-            });
+        let convert = |name: &CStr| {
+            let address = find(name);
+            // SAFETY: PMPI_X_f2c takes a Fortran handle and returns one of C.
+            (!address.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, Convert>(address) })
+        };
+        Abi {
+            kind: format::OPEN_MPI,
+            handle: 8,
+            status: 24,
+            source: 0,
+            tag: 4,
+            world: address(c"ompi_mpi_comm_world"),
+            own: address(c"ompi_mpi_comm_self"),
+            no_comm: address(c"ompi_mpi_comm_null"),
+            no_request: address(c"ompi_request_null"),
+            empty: address(c"ompi_request_empty"),
+            empty_collective: 0,
+            no_type: address(c"ompi_mpi_datatype_null"),
+            byte: address(c"ompi_mpi_byte"),
+            errors_return: address(c"ompi_mpi_errors_return"),
+            root: -4,
+            proc_null: -2,
+            ignore: variables(
+                [
+                    c"mpi_fortran_status_ignore_",
+                    c"mpi_fortran_status_ignore",
+                    c"mpi_fortran_status_ignore__",
+                    c"MPI_FORTRAN_STATUS_IGNORE",
+                ],
+                0,
+            ),
+            ignore_all: variables(
+                [
+                    c"mpi_fortran_statuses_ignore_",
+                    c"mpi_fortran_statuses_ignore",
+                    c"mpi_fortran_statuses_ignore__",
+                    c"MPI_FORTRAN_STATUSES_IGNORE",
+                ],
+                0,
+            ),
+            in_place: variables(
+                [c"mpi_fortran_in_place_", c"mpi_fortran_in_place", c"mpi_fortran_in_place__", c"MPI_FORTRAN_IN_PLACE"],
+                1,
+            ),
+            comm_f2c: convert(c"PMPI_Comm_f2c"),
+            type_f2c: convert(c"PMPI_Type_f2c"),
+            win_f2c: convert(c"PMPI_Win_f2c"),
+            group_f2c: convert(c"PMPI_Group_f2c"),
+            op_f2c: convert(c"PMPI_Op_f2c"),
+            no_op: address(c"ompi_mpi_op_no_op"),
+            exclusive: 1,
+            asked: None,
+            mpi,
         }
+    }
+
+    fn of_mpich(mpi: Functions) -> Abi {
         let held = |names: [&CStr; 3], object: &CStr, constant: usize| Standins {
             constant,
             objects: [find_variable(object) as usize, 0, 0, 0],
             holders: names.map(|name| find_variable(name) as usize),
         };
-        Ok(Abi {
+        Abi {
             kind: format::MPICH,
             handle: 4,
             status: 20,
@@ -261,7 +261,7 @@ impl Abi {
             exclusive: 234,
             asked: None,
             mpi,
-        })
+        }
     }
 
     /// That of MPI 5. None if something is missing.
