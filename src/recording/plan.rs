@@ -20,21 +20,27 @@ use std::path::Path;
 /// So many processes of which something is missing are named.
 const NAMED: usize = 8;
 
+/// Nodes with their names.
+type Nodes = Vec<(u64, String)>;
+
+/// What is known of the counters of nodes.
+type Counters = HashMap<u64, Counter>;
+
 /// What is known of all processes after the first pass.
 pub(super) struct Plan {
     pub(super) functions: Vec<Function<'static>>,
     pub(super) processes: BTreeMap<u32, Files>,
     pub(super) surveys: BTreeMap<u32, ProcessSurvey>,
-    pub(super) counters: HashMap<u64, Counter>,
+    pub(super) counters: Counters,
     /// Those that each node has shown itself.
-    own_counters: HashMap<u64, Counter>,
+    own_counters: Counters,
     /// First and last event: nanoseconds since 1970.
     pub(super) base: i64,
     pub(super) end: i64,
     pub(super) clock: Option<ClockSpec>,
     pub(super) settings: RecordingSettings,
     /// Nodes in the order of the ranks, with their names.
-    pub(super) nodes: Vec<(u64, String)>,
+    pub(super) nodes: Nodes,
     pub(super) size: u32,
     /// What the first process of each node has sampled.
     pub(super) samples: BTreeMap<u32, Samples>,
@@ -271,9 +277,9 @@ fn surveys(
 }
 
 /// Nodes in the order of the ranks, with their names, and what is known of their counters.
-fn nodes(directory: &Path, processes: &BTreeMap<u32, Files>) -> Result<(Vec<(u64, String)>, HashMap<u64, Counter>)> {
-    let mut counters: HashMap<u64, Counter> = HashMap::new();
-    let mut nodes: Vec<(u64, String)> = Vec::new();
+fn nodes(directory: &Path, processes: &BTreeMap<u32, Files>) -> Result<(Nodes, Counters)> {
+    let mut counters = Counters::new();
+    let mut nodes = Nodes::new();
     for file in processes.values().flatten() {
         let node = file.header.node;
         if !nodes.iter().any(|(known, _)| *known == node) {
