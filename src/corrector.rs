@@ -8,7 +8,7 @@ use crate::session::{Examination, Findings, OutputRequest, Session};
 use clc_clock::{MeasurementLimits, Method, reference::Reference};
 use clc_engine::comm::Transport;
 use clc_engine::comm::local::LocalTransport;
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::progress::{Progress, Silent};
 use clc_trace::workers::Workers;
 use clc_trace::{Error, Result};

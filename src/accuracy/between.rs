@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Longer runs get longer windows, so that there are no more than this many.
-pub const MOST_WINDOWS: u64 = 1 << 16;
+pub(crate) const MOST_WINDOWS: u64 = 1 << 16;
 /// Averages are rounded down to this share of a tick, as a power of two: 1/256, so that rounding does not show even where errors are of a few ticks. Sums
 /// have 128 bits, which leaves room for it.
 const FRACTION: u32 = 8;
 
 /// Equal windows of true time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrueTimeWindows {
+pub(crate) struct TrueTimeWindows {
     first: i64,
     ticks: u64,
     count: u64,
@@ -27,7 +27,7 @@ pub struct TrueTimeWindows {
 
 impl TrueTimeWindows {
     /// Windows of `ticks` for a run from `first` to `last`, or twice, four times, ... as long where these would be too many.
-    pub fn new((first, last): (i64, i64), ticks: u64) -> Self {
+    pub(crate) fn new((first, last): (i64, i64), ticks: u64) -> Self {
         let length = last.abs_diff(first).saturating_add(1);
         let mut ticks = ticks.max(1);
         while length.div_ceil(ticks) > MOST_WINDOWS {
@@ -38,24 +38,24 @@ impl TrueTimeWindows {
 
     /// The window of a true time.
     #[inline]
-    pub fn of(&self, truth: i64) -> u32 {
+    pub(crate) fn of(&self, truth: i64) -> u32 {
         (truth.abs_diff(self.first) / self.ticks).min(self.count - 1) as u32
     }
 
     /// Length of a window in ticks.
-    pub fn ticks(&self) -> u64 {
+    pub(crate) fn ticks(&self) -> u64 {
         self.ticks
     }
 
     /// How many there are.
-    pub fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.count as u32
     }
 }
 
 /// Errors of one timeline, by window.
 #[derive(Debug, Clone, Default)]
-pub struct TimelineErrors {
+pub(crate) struct TimelineErrors {
     windows: BTreeMap<u32, (u64, i128)>,
     /// The window that events come from, and its sums.
     current: (u32, u64, i128),
@@ -64,7 +64,7 @@ pub struct TimelineErrors {
 impl TimelineErrors {
     /// Adds the error of an event, in ticks.
     #[inline]
-    pub fn add(&mut self, window: u32, error: i64) {
+    pub(crate) fn add(&mut self, window: u32, error: i64) {
         if window != self.current.0 {
             self.store();
             self.current.0 = window;
@@ -85,7 +85,7 @@ impl TimelineErrors {
 
 /// The averages of a window's timelines, in shares of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WindowSums {
+pub(crate) struct WindowSums {
     timelines: u64,
     sum: i128,
     squares: u128,
@@ -132,13 +132,13 @@ impl WindowSums {
 
 /// The errors of all timelines, by window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Between {
+pub(crate) struct Between {
     windows: BTreeMap<u32, WindowSums>,
 }
 
 impl Between {
     /// Adds a timeline, all of whose events were seen.
-    pub fn timeline(&mut self, mut errors: TimelineErrors) {
+    pub(crate) fn timeline(&mut self, mut errors: TimelineErrors) {
         errors.store();
         for (window, (count, sum)) in errors.windows {
             let average = (sum << FRACTION).div_euclid(i128::from(count));
@@ -147,19 +147,19 @@ impl Between {
     }
 
     /// Adds what others have counted.
-    pub fn merge(&mut self, windows: impl IntoIterator<Item = (u32, WindowSums)>) {
+    pub(crate) fn merge(&mut self, windows: impl IntoIterator<Item = (u32, WindowSums)>) {
         for (window, sums) in windows {
             self.windows.entry(window).and_modify(|own| own.merge(&sums)).or_insert(sums);
         }
     }
 
     /// The windows from `from` on, before `to`: what is sent in one go.
-    pub fn part(&self, from: u32, to: u32) -> Vec<(u32, WindowSums)> {
+    pub(crate) fn part(&self, from: u32, to: u32) -> Vec<(u32, WindowSums)> {
         self.windows.range(from..to).map(|(&window, &sums)| (window, sums)).collect()
     }
 
     /// For the report, with `tick` seconds per tick. A window with events of one timeline only says nothing.
-    pub fn report(&self, tick: f64) -> BetweenProcesses {
+    pub(crate) fn report(&self, tick: f64) -> BetweenProcesses {
         let mut result = BetweenProcesses::default();
         let (mut squares, mut averages) = (0.0, 0u64);
         for sums in self.windows.values().filter(|sums| sums.timelines > 1) {

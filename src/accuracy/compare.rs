@@ -3,7 +3,7 @@
 use crate::accuracy::between::{Between, TimelineErrors, TrueTimeWindows};
 use crate::accuracy::distribution::{Distribution, IntervalCounts, PackedDistribution, SLICES, Sum};
 use crate::accuracy::phase::{ByPhase, CorrectionPhase};
-use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::local_trace::{LoadedLocation, LocalTrace};
 use crate::pipeline::open::TraceHandle;
 use clc_archive::truth::{self, TruthReader};
 use clc_clock::Method;
@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 /// What the locations of a rank are compared with.
-pub struct Comparison<'a> {
+pub(crate) struct Comparison<'a> {
     /// The trace before its correction (or the only one).
     pub opened: &'a TraceHandle,
     /// The same, scanned and matched.
@@ -29,7 +29,7 @@ pub struct Comparison<'a> {
 
 /// What is known before errors can be counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorSurvey {
+pub(crate) struct ErrorSurvey {
     /// Errors per phase, for the common offset.
     pub sums: ByPhase<Sum>,
     /// Earliest and latest true time.
@@ -40,12 +40,12 @@ pub struct ErrorSurvey {
 
 impl ErrorSurvey {
     /// Nothing seen yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         ErrorSurvey { sums: ByPhase::default(), span: None, same: true }
     }
 
     /// Adds what was seen elsewhere.
-    pub fn merge(&mut self, other: &ErrorSurvey) {
+    pub(crate) fn merge(&mut self, other: &ErrorSurvey) {
         for (phase, more) in other.sums.iter() {
             self.sums[phase].merge(more);
         }
@@ -65,7 +65,7 @@ impl Default for ErrorSurvey {
 
 /// Times of the visited events of the hosted timelines, and of the entry into the region around each.
 #[derive(Debug)]
-pub struct VisitedTimes {
+pub(crate) struct VisitedTimes {
     /// `[phase][timeline][visited event]`.
     pub times: ByPhase<Vec<Vec<i64>>>,
     /// The same for the entry into the innermost region.
@@ -74,7 +74,7 @@ pub struct VisitedTimes {
 
 /// The errors of one location in one phase.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LocationErrors {
+pub(crate) struct LocationErrors {
     /// All events.
     pub sum: Sum,
     /// Largest magnitude.
@@ -85,7 +85,7 @@ pub struct LocationErrors {
 
 /// The errors of one phase on one rank.
 #[derive(Debug)]
-pub struct PhaseErrors {
+pub(crate) struct PhaseErrors {
     /// Of all events.
     pub clock: Distribution,
     /// Local intervals.
@@ -98,7 +98,7 @@ pub struct PhaseErrors {
 
 /// The same on its way to rank 0.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct PackedErrors {
+pub(crate) struct PackedErrors {
     /// Of all events.
     pub clock: PackedDistribution,
     /// Local intervals.
@@ -112,7 +112,7 @@ impl PhaseErrors {
     ///
     /// # Errors
     /// As [`Distribution::new`].
-    pub fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         Ok(PhaseErrors {
             clock: Distribution::new()?,
             intervals: IntervalCounts::default(),
@@ -122,12 +122,12 @@ impl PhaseErrors {
     }
 
     /// For another rank.
-    pub fn pack(&self) -> PackedErrors {
+    pub(crate) fn pack(&self) -> PackedErrors {
         PackedErrors { clock: self.clock.pack(), intervals: self.intervals, locations: self.locations.clone() }
     }
 
     /// Adds what another rank has counted.
-    pub fn merge(&mut self, other: PackedErrors) {
+    pub(crate) fn merge(&mut self, other: PackedErrors) {
         self.clock.merge(&other.clock);
         self.intervals.merge(&other.intervals);
         self.locations.extend(other.locations);
@@ -136,7 +136,7 @@ impl PhaseErrors {
 
 impl Comparison<'_> {
     /// The phases that can be judged.
-    pub fn phases(&self) -> Vec<CorrectionPhase> {
+    pub(crate) fn phases(&self) -> Vec<CorrectionPhase> {
         let mut phases = vec![CorrectionPhase::Raw, CorrectionPhase::Presync];
         if self.corrections.is_some() {
             phases.push(CorrectionPhase::Forward);
@@ -148,7 +148,7 @@ impl Comparison<'_> {
     }
 
     /// Windows of `ticks` over the true span of the run.
-    pub fn windows(&self, survey: &ErrorSurvey, ticks: u64) -> TrueTimeWindows {
+    pub(crate) fn windows(&self, survey: &ErrorSurvey, ticks: u64) -> TrueTimeWindows {
         TrueTimeWindows::new(survey.span.unwrap_or((0, 0)), ticks)
     }
 
@@ -156,7 +156,7 @@ impl Comparison<'_> {
     ///
     /// # Errors
     /// A file cannot be read, or holds other events than the others.
-    pub fn survey(&self) -> Result<ErrorSurvey> {
+    pub(crate) fn survey(&self) -> Result<ErrorSurvey> {
         let mut survey = ErrorSurvey::new();
         let phases = self.phases();
         self.each(|place, _| {
@@ -177,7 +177,7 @@ impl Comparison<'_> {
     ///
     /// # Errors
     /// As [`Comparison::survey`].
-    pub fn errors(
+    pub(crate) fn errors(
         &self,
         survey: &ErrorSurvey,
         phases: &[CorrectionPhase],

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Slices of the run in which errors are kept apart.
-pub const SLICES: usize = 200;
+pub(crate) const SLICES: usize = 200;
 
 /// Count and sum of errors, for their mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sum {
+pub(crate) struct Sum {
     /// How many.
     pub count: u64,
     /// Their sum in ticks, with signs.
@@ -23,7 +23,7 @@ pub struct Sum {
 impl Sum {
     /// Adds an error in ticks.
     #[inline]
-    pub fn add(&mut self, error: i64) {
+    pub(crate) fn add(&mut self, error: i64) {
         self.count += 1;
         self.sum += i128::from(error);
         let magnitude = u128::from(error.unsigned_abs());
@@ -31,31 +31,31 @@ impl Sum {
     }
 
     /// Adds the errors of another sum.
-    pub fn merge(&mut self, other: &Sum) {
+    pub(crate) fn merge(&mut self, other: &Sum) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares = self.squares.saturating_add(other.squares);
     }
 
     /// The mean in ticks, rounded down.
-    pub fn mean(&self) -> i64 {
+    pub(crate) fn mean(&self) -> i64 {
         if self.count == 0 { 0 } else { self.sum.div_euclid(i128::from(self.count)) as i64 }
     }
 
     /// The mean in ticks with its fraction.
-    pub fn exact_mean(&self) -> f64 {
+    pub(crate) fn exact_mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
     /// Root of the mean square in ticks.
-    pub fn rms(&self) -> f64 {
+    pub(crate) fn rms(&self) -> f64 {
         if self.count == 0 { 0.0 } else { (self.squares as f64 / self.count as f64).sqrt() }
     }
 }
 
 /// The distribution of errors.
 #[derive(Debug, Clone)]
-pub struct Distribution {
+pub(crate) struct Distribution {
     sum: Sum,
     magnitudes: u128,
     largest: u64,
@@ -64,7 +64,7 @@ pub struct Distribution {
 
 /// A distribution on its way between ranks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PackedDistribution {
+pub(crate) struct PackedDistribution {
     sum: Sum,
     magnitudes: u128,
     largest: u64,
@@ -76,7 +76,7 @@ impl Distribution {
     ///
     /// # Errors
     /// Never, but the library says so.
-    pub fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let histogram = Histogram::new_with_bounds(1, 1 << 62, 3)
             .map_err(|error| Error::new(format!("cannot create a histogram: {error}")))?;
         Ok(Distribution { sum: Sum::default(), magnitudes: 0, largest: 0, histogram })
@@ -84,7 +84,7 @@ impl Distribution {
 
     /// Adds an error in ticks.
     #[inline]
-    pub fn add(&mut self, error: i64) {
+    pub(crate) fn add(&mut self, error: i64) {
         self.sum.add(error);
         let magnitude = error.unsigned_abs();
         self.magnitudes += u128::from(magnitude);
@@ -93,7 +93,7 @@ impl Distribution {
     }
 
     /// For another rank.
-    pub fn pack(&self) -> PackedDistribution {
+    pub(crate) fn pack(&self) -> PackedDistribution {
         let counts = self.histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()));
         PackedDistribution {
             sum: self.sum,
@@ -104,7 +104,7 @@ impl Distribution {
     }
 
     /// Adds what another rank has counted.
-    pub fn merge(&mut self, other: &PackedDistribution) {
+    pub(crate) fn merge(&mut self, other: &PackedDistribution) {
         self.sum.merge(&other.sum);
         self.magnitudes += other.magnitudes;
         self.largest = self.largest.max(other.largest);
@@ -114,12 +114,12 @@ impl Distribution {
     }
 
     /// How many errors there are.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.sum.count
     }
 
     /// The statistics in seconds, for `tick` seconds per tick.
-    pub fn statistics(&self, tick: f64) -> ErrorStatistics {
+    pub(crate) fn statistics(&self, tick: f64) -> ErrorStatistics {
         let quantile = |q| {
             if self.count() == 0 { 0.0 } else { self.histogram.value_at_quantile(q).min(self.largest) as f64 * tick }
         };
@@ -136,7 +136,7 @@ impl Distribution {
 
 /// Intervals between neighbouring events, against their true lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct IntervalCounts {
+pub(crate) struct IntervalCounts {
     classes: [u64; 7],
     durations: [u128; 7],
     /// Largest change of an interval that is long enough, as change and true length.
@@ -146,7 +146,7 @@ pub struct IntervalCounts {
 impl IntervalCounts {
     /// An interval of `truth` ticks that became `now` ticks; slopes are taken from intervals of at least `long` ticks.
     #[inline]
-    pub fn add(&mut self, truth: i64, now: i64, long: i64) {
+    pub(crate) fn add(&mut self, truth: i64, now: i64, long: i64) {
         let class = IntervalChange::class(truth, now);
         self.classes[class] += 1;
         self.durations[class] += u128::from(truth.unsigned_abs());
@@ -163,7 +163,7 @@ impl IntervalCounts {
     }
 
     /// Adds the counts of others.
-    pub fn merge(&mut self, other: &IntervalCounts) {
+    pub(crate) fn merge(&mut self, other: &IntervalCounts) {
         for class in 0..7 {
             self.classes[class] += other.classes[class];
             self.durations[class] += other.durations[class];
@@ -172,7 +172,7 @@ impl IntervalCounts {
     }
 
     /// For the report.
-    pub fn report(&self) -> IntervalAccuracy {
+    pub(crate) fn report(&self) -> IntervalAccuracy {
         let total: u128 = self.durations.iter().sum();
         IntervalAccuracy {
             classes: IntervalChange::classes(self.classes),

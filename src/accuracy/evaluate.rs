@@ -16,7 +16,7 @@ use controlled_logical_clock::latency::MinimumLatency;
 use std::path::{Path, PathBuf};
 
 /// The traces that the user named.
-pub struct EvaluatedTraces {
+pub(crate) struct EvaluatedTraces {
     /// Archive directory whose `truth` holds the true times.
     pub truth: PathBuf,
     /// The trace before its correction, or the only one.
@@ -31,7 +31,7 @@ impl EvaluatedTraces {
     ///
     /// # Errors
     /// There are no true times; a corrected trace cannot be opened.
-    pub fn open(transport: &mut dyn Transport, trace: &Path, given_truth: &Path) -> Result<EvaluatedTraces> {
+    pub(crate) fn open(transport: &mut dyn Transport, trace: &Path, given_truth: &Path) -> Result<EvaluatedTraces> {
         let truth = agree(transport, truth_directory(given_truth))?;
         let same = directory_of(trace).canonicalize().ok() == truth.canonicalize().ok();
         if same || Archive::open(&truth).is_err() {
@@ -44,7 +44,7 @@ impl EvaluatedTraces {
     ///
     /// # Errors
     /// A trace cannot be read, or contradicts itself.
-    pub fn load(
+    pub(crate) fn load(
         self,
         session: &mut Session<'_>,
         examination: Examination,
@@ -68,7 +68,7 @@ impl EvaluatedTraces {
 }
 
 /// A trace beside its true times.
-pub struct Evaluated {
+pub(crate) struct Evaluated {
     traces: EvaluatedTraces,
     /// The trace before its correction, scanned and matched.
     loaded: LocalTrace,
@@ -77,7 +77,7 @@ pub struct Evaluated {
 }
 
 /// The errors of the hosted timelines.
-pub struct MeasuredErrors {
+pub(crate) struct MeasuredErrors {
     /// Of all ranks.
     survey: ErrorSurvey,
     windows: TrueTimeWindows,
@@ -88,7 +88,7 @@ pub struct MeasuredErrors {
 }
 
 /// What the errors amount to, over all ranks.
-pub struct JudgedErrors {
+pub(crate) struct JudgedErrors {
     /// On rank 0.
     pub phases: Vec<PhaseAccuracy>,
     /// Events of the trace.
@@ -105,7 +105,7 @@ pub struct JudgedErrors {
 
 impl Evaluated {
     /// Whether a corrected trace is evaluated, beside the trace that it was made from.
-    pub fn has_original(&self) -> bool {
+    pub(crate) fn has_original(&self) -> bool {
         self.traces.corrected.is_some()
     }
 
@@ -113,7 +113,7 @@ impl Evaluated {
     ///
     /// # Errors
     /// A file cannot be read, or the traces do not belong together.
-    pub fn measure(&self, session: &mut Session<'_>, window: u64) -> Result<MeasuredErrors> {
+    pub(crate) fn measure(&self, session: &mut Session<'_>, window: u64) -> Result<MeasuredErrors> {
         let comparison = Comparison {
             opened: &session.opened,
             loaded: &self.loaded,
@@ -144,7 +144,7 @@ impl Evaluated {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn judge(mut self, session: &mut Session<'_>, measured: MeasuredErrors) -> Result<JudgedErrors> {
+    pub(crate) fn judge(mut self, session: &mut Session<'_>, measured: MeasuredErrors) -> Result<JudgedErrors> {
         let MeasuredErrors { survey, windows, phases, errors, visited } = measured;
         // From here on, the clock condition is that of a latency of zero.
         self.loaded.program.set_latency(MinimumLatency::default());

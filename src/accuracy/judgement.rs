@@ -20,7 +20,7 @@ const LISTED: usize = 64;
 const GATHERED: usize = 1024;
 
 /// Puts the phases' results together on rank 0.
-pub struct Judgement<'a> {
+pub(crate) struct Judgement<'a> {
     /// The analysis ranks.
     pub transport: &'a mut dyn Transport,
     /// The trace before its correction.
@@ -40,7 +40,7 @@ impl Judgement<'_> {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn phase(
+    pub(crate) fn phase(
         &mut self,
         phase: CorrectionPhase,
         mut errors: PhaseErrors,
@@ -121,7 +121,7 @@ impl Judgement<'_> {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn late_sender(&mut self, visited: &VisitedTimes, phase: CorrectionPhase) -> Result<Vec<Vec<i64>>> {
+    pub(crate) fn late_sender(&mut self, visited: &VisitedTimes, phase: CorrectionPhase) -> Result<Vec<Vec<i64>>> {
         let program = &self.loaded.program;
         // The bound of a receive under the times at which regions were entered is when its sender entered the send.
         let entered = bounds(self.transport, program, &visited.enters[phase])?;

@@ -1,7 +1,7 @@
 //! Applying wrong clocks to the locations of a recorded trace, and keeping its own times as the truth.
 
 use crate::output::truth::write_parameters;
-use crate::pipeline::load::{LoadOptions, LoadedLocation, LocalTrace};
+use crate::pipeline::local_trace::{LoadOptions, LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{LocationClock, LocationCursor};
 use crate::pipeline::open::TraceHandle;
 use crate::pipeline::write::write_globals;
@@ -11,7 +11,7 @@ use clc_archive::TimeMap;
 use clc_archive::truth::{self, TruthWriter};
 use clc_clock::Method;
 use clc_engine::comm::{ReduceOp, Transport, agree};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_simulate::units::{EPOCH, SECOND};
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// How to disturb the clocks of a trace.
 #[derive(Debug, Clone, Copy)]
-pub struct Disturb<'a> {
+pub(crate) struct Disturb<'a> {
     /// The clocks, the network of the measurements, and when they are made.
     pub meter: OffsetMeter<'a>,
     /// Node of every timeline: which clock it gets.
@@ -36,7 +36,7 @@ pub struct Disturb<'a> {
 
 /// What came out.
 #[derive(Debug, Clone, Copy)]
-pub struct Disturbed {
+pub(crate) struct Disturbed {
     /// Added to all local times, so that none is negative.
     pub shift: Ticks,
     /// Earliest and latest time of the disturbed trace, local or global.
@@ -52,7 +52,7 @@ pub struct Disturbed {
 ///
 /// # Errors
 /// The trace cannot be read, or has violations.
-pub fn load_true_times(session: &mut Session<'_>, anyway: bool) -> Result<LocalTrace> {
+pub(crate) fn load_true_times(session: &mut Session<'_>, anyway: bool) -> Result<LocalTrace> {
     let loaded = session.load(&LoadOptions {
         presync: Method::Linear,
         latency: MinimumLatency::default(),
@@ -84,7 +84,7 @@ pub fn load_true_times(session: &mut Session<'_>, anyway: bool) -> Result<LocalT
 ///
 /// # Errors
 /// Longer than 26 days.
-pub fn length(session: &Session<'_>, loaded: &LocalTrace) -> Result<i64> {
+pub(crate) fn length(session: &Session<'_>, loaded: &LocalTrace) -> Result<i64> {
     let (first, last) = loaded.span.unwrap_or((Ticks::ZERO, Ticks::ZERO));
     let run = i128::from(last.0 - first.0) * i128::from(SECOND) / i128::from(session.resolution().max(1));
     i64::try_from(run).map_err(|_| Error::new("the trace is longer than 26 days").in_file(session.path()))
@@ -94,7 +94,7 @@ pub fn length(session: &Session<'_>, loaded: &LocalTrace) -> Result<i64> {
 ///
 /// # Errors
 /// The trace has changed meanwhile; writing fails.
-pub fn publish(
+pub(crate) fn publish(
     session: &mut Session<'_>,
     prepared: Prepared,
     (loaded, disturbed): (&LocalTrace, &Disturbed),
@@ -116,7 +116,7 @@ pub fn publish(
 ///
 /// # Errors
 /// Reading or writing fails; the trace is too long.
-pub fn disturb_locations(
+pub(crate) fn disturb_locations(
     transport: &mut dyn Transport,
     (opened, loaded): (&TraceHandle, &LocalTrace),
     disturb: &Disturb<'_>,
@@ -181,7 +181,7 @@ pub fn disturb_locations(
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn describe(
+pub(crate) fn describe(
     session: Session<'_>,
     disturb: &Disturb<'_>,
     disturbed: &Disturbed,
@@ -326,7 +326,7 @@ impl TimeMap for DisturbedTimes<'_> {
 
 /// The clock of every timeline: as many as asked for, in blocks of processes; else one per node of the machine, or per
 /// process if there is only one node.
-pub fn assign_nodes(opened: &TraceHandle, nodes: Option<u32>, per_process: bool) -> Vec<u32> {
+pub(crate) fn assign_nodes(opened: &TraceHandle, nodes: Option<u32>, per_process: bool) -> Vec<u32> {
     let timelines = &opened.timelines;
     let processes = timelines.processes.max(1) as u64;
     let own: Vec<u32> = timelines.all.iter().map(|timeline| timeline.node).collect();

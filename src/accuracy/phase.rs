@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 
 /// A phase of a correction, or the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CorrectionPhase {
+pub(crate) enum CorrectionPhase {
     /// As recorded.
     Raw,
     /// After pre-synchronisation.
@@ -20,7 +20,7 @@ pub enum CorrectionPhase {
 
 impl CorrectionPhase {
     /// All of them in their order, the truth at last.
-    pub const ALL: [CorrectionPhase; 5] = [
+    pub(crate) const ALL: [CorrectionPhase; 5] = [
         CorrectionPhase::Raw,
         CorrectionPhase::Presync,
         CorrectionPhase::Forward,
@@ -29,7 +29,7 @@ impl CorrectionPhase {
     ];
 
     /// In reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             CorrectionPhase::Raw => "raw",
             CorrectionPhase::Presync => "presync",
@@ -42,16 +42,16 @@ impl CorrectionPhase {
 
 /// Something of each phase and of the truth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ByPhase<T>([T; CorrectionPhase::ALL.len()]);
+pub(crate) struct ByPhase<T>([T; CorrectionPhase::ALL.len()]);
 
 impl<T> ByPhase<T> {
     /// Of each phase what `of` gives for it.
-    pub fn new(of: impl FnMut(CorrectionPhase) -> T) -> Self {
+    pub(crate) fn new(of: impl FnMut(CorrectionPhase) -> T) -> Self {
         ByPhase(CorrectionPhase::ALL.map(of))
     }
 
     /// All, in the order of the phases.
-    pub fn iter(&self) -> impl Iterator<Item = (CorrectionPhase, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (CorrectionPhase, &T)> {
         CorrectionPhase::ALL.into_iter().zip(&self.0)
     }
 }

@@ -23,7 +23,7 @@ const IDLE: usize = 2;
 ///
 /// # Errors
 /// The event files cannot be read again.
-pub fn attribute(
+pub(super) fn attribute(
     stages: &StagedTrace<'_>,
     paths: &[Path],
     parallelism: &[Parallelism],

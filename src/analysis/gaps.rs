@@ -7,7 +7,7 @@ use clc_engine::matching::hash::HashMap;
 /// There may be as many entries as operations, so they are kept as bytes: of each operation the number of entries before it, of each entry the region (its place
 /// in [`Gaps::regions`]), the time in the first stage and how much longer the second one is, in 7 bits per byte.
 #[derive(Debug, Default)]
-pub struct Gaps {
+pub(crate) struct Gaps {
     /// The regions in which the location was.
     pub regions: Vec<u32>,
     /// How MPI was initialised; what was before is not kept.
@@ -20,7 +20,7 @@ pub struct Gaps {
 
 /// The call that initialised MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Initialised {
+pub(crate) struct Initialised {
     /// The place of its region in [`Gaps::regions`].
     pub place: u32,
     /// When it was entered, by stage.
@@ -34,15 +34,15 @@ const INDEXED: u32 = 4;
 
 impl Gaps {
     /// In the place of a region: outside of all.
-    pub const OUTSIDE: u32 = u32::MAX;
+    pub(crate) const OUTSIDE: u32 = u32::MAX;
 
     /// Number of operations of the main location, which are the first ones of its timeline.
-    pub fn operations(&self) -> u32 {
+    pub(crate) fn operations(&self) -> u32 {
         self.operations
     }
 
     /// From the entries before `operation` on.
-    pub fn from(&self, operation: u32) -> GapReader<'_> {
+    pub(crate) fn from(&self, operation: u32) -> GapReader<'_> {
         let start = self.starts.get((operation / INDEXED) as usize).copied().unwrap_or(self.bytes.len());
         let mut reader = GapReader { bytes: &self.bytes, next: start };
         (0..operation % INDEXED).for_each(|_| reader.operation(|_, _| {}));
@@ -51,7 +51,7 @@ impl Gaps {
 }
 
 /// Gives what was before one operation after the other.
-pub struct GapReader<'a> {
+pub(crate) struct GapReader<'a> {
     bytes: &'a [u8],
     next: usize,
 }
@@ -59,7 +59,7 @@ pub struct GapReader<'a> {
 impl GapReader<'_> {
     /// The place of the region in [`Gaps::regions`], and its time by stage, of each entry before the next operation; none behind the last one.
     #[inline]
-    pub fn operation(&mut self, mut visit: impl FnMut(u32, [i64; 2])) {
+    pub(crate) fn operation(&mut self, mut visit: impl FnMut(u32, [i64; 2])) {
         for _ in 0..self.number() {
             let (region, first, more) = (self.number(), self.number() as i64, self.number());
             // An even number is twice what is more, an odd one twice what is less, less one.
@@ -85,7 +85,7 @@ impl GapReader<'_> {
 
 /// Finds them, event by event.
 #[derive(Debug, Default)]
-pub struct GapRecorder {
+pub(super) struct GapRecorder {
     /// Until when time is accounted for; none before the first event.
     until: Option<[i64; 2]>,
     /// Since the last operation, by region.
@@ -98,7 +98,7 @@ pub struct GapRecorder {
 impl GapRecorder {
     /// Until `time` the location was in `region`; in an operation if there is none.
     #[inline]
-    pub fn until(&mut self, region: Option<u32>, time: [i64; 2]) {
+    pub(super) fn until(&mut self, region: Option<u32>, time: [i64; 2]) {
         let (Some(since), Some(region)) = (self.until.replace(time), region) else { return };
         let last = [0, 1].map(|stage| (time[stage] - since[stage]).max(0));
         if last == [0, 0] {
@@ -111,12 +111,12 @@ impl GapRecorder {
     }
 
     /// Whether there was no operation yet.
-    pub fn is_first(&self) -> bool {
+    pub(super) fn is_first(&self) -> bool {
         self.gaps.operations == 0
     }
 
     /// MPI was initialised in `region` between these times: what was before does not count, unless there was an operation.
-    pub fn initialised(&mut self, region: u32, enter: [i64; 2], leave: [i64; 2]) {
+    pub(super) fn initialised(&mut self, region: u32, enter: [i64; 2], leave: [i64; 2]) {
         if self.is_first() {
             self.sums.clear();
             self.gaps.initialised = Some(Initialised { place: self.place(region), enter, leave });
@@ -131,7 +131,7 @@ impl GapRecorder {
     }
 
     /// The next operation begins.
-    pub fn operation(&mut self) {
+    pub(super) fn operation(&mut self) {
         let mut sums = std::mem::take(&mut self.sums);
         if self.gaps.operations.is_multiple_of(INDEXED) {
             self.gaps.starts.push(self.gaps.bytes.len());
@@ -149,7 +149,7 @@ impl GapRecorder {
     }
 
     /// All of them.
-    pub fn finish(mut self) -> Gaps {
+    pub(super) fn finish(mut self) -> Gaps {
         self.gaps.bytes.shrink_to_fit();
         self.gaps.starts.shrink_to_fit();
         self.gaps

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 /// At most so many entries, those with the largest values; every entry is known at one rank only.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Largest<T> {
+pub(crate) struct Largest<T> {
     most: usize,
     entries: Vec<(i128, T)>,
     /// How many entries there were, those that were dropped included.
@@ -14,17 +14,17 @@ pub struct Largest<T> {
 
 impl<T: Ord + Clone> Largest<T> {
     /// None yet, and at most `most`.
-    pub fn new(most: usize) -> Largest<T> {
+    pub(crate) fn new(most: usize) -> Largest<T> {
         Largest { most, entries: Vec::new(), all: 0 }
     }
 
     /// How many it keeps.
-    pub fn most(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.most
     }
 
     /// Adds an entry.
-    pub fn add(&mut self, value: i128, entry: T) {
+    pub(crate) fn add(&mut self, value: i128, entry: T) {
         self.entries.push((value, entry));
         self.all += 1;
         // Not each time.
@@ -34,7 +34,7 @@ impl<T: Ord + Clone> Largest<T> {
     }
 
     /// Adds those of another rank.
-    pub fn merge(&mut self, other: Largest<T>) {
+    pub(crate) fn merge(&mut self, other: Largest<T>) {
         self.entries.extend(other.entries);
         self.all += other.all;
         self.shorten();
@@ -47,7 +47,7 @@ impl<T: Ord + Clone> Largest<T> {
     }
 
     /// The entries, largest first, and how many others there are.
-    pub fn finish(mut self) -> (Vec<T>, u64) {
+    pub(crate) fn finish(mut self) -> (Vec<T>, u64) {
         self.shorten();
         let further = self.all - self.entries.len() as u64;
         (self.entries.into_iter().map(|(_, entry)| entry).collect(), further)

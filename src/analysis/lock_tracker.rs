@@ -10,7 +10,7 @@ const RECORDS: std::ops::RangeInclusive<usize> = 40..=43;
 
 /// A lock with its times in both stages.
 #[derive(Debug, Clone, Copy)]
-pub struct TimedLock {
+pub(crate) struct TimedLock {
     pub(super) window: WindowId,
     pub(super) target: u32,
     pub(super) exclusive: bool,
@@ -32,7 +32,7 @@ pub struct TimedLock {
 
 impl TimedLock {
     /// In the place of an operation.
-    pub const NO_OPERATION: u32 = u32::MAX;
+    pub(crate) const NO_OPERATION: u32 = u32::MAX;
 }
 
 /// A lock that has been requested.
@@ -49,7 +49,7 @@ struct RequestedLock {
 
 /// Follows the locks of one location.
 #[derive(Debug)]
-pub struct Tracker {
+pub(super) struct Tracker {
     process: u32,
     location: LocationId,
     timeline: LocalTimeline,
@@ -64,19 +64,19 @@ pub struct Tracker {
 
 impl Tracker {
     /// For a location of `timeline`.
-    pub fn new(program: &Program, timeline: LocalTimeline, location: LocationId) -> Tracker {
+    pub(super) fn new(program: &Program, timeline: LocalTimeline, location: LocationId) -> Tracker {
         let process = program.process_of(program.number(timeline)).0;
         let (calls, requested, locks) = (Vec::new(), Vec::new(), Vec::new());
         Tracker { process, location, timeline, calls, open: HashMap::new(), requested, locks }
     }
 
     /// A region of MPI is entered.
-    pub fn enter(&mut self, time: [i64; 2]) {
+    pub(super) fn enter(&mut self, time: [i64; 2]) {
         self.calls.push(time);
     }
 
     /// A region of MPI is left.
-    pub fn leave(&mut self, time: [i64; 2]) {
+    pub(super) fn leave(&mut self, time: [i64; 2]) {
         self.calls.pop();
         for key in self.requested.drain(..) {
             if let Some(open) = self.open.get_mut(&key) {
@@ -86,7 +86,7 @@ impl Tracker {
     }
 
     /// A lock event, in `operation`.
-    pub fn event(&mut self, number: EventNumber, time: [i64; 2], event: &Event, operation: u32) {
+    pub(super) fn event(&mut self, number: EventNumber, time: [i64; 2], event: &Event, operation: u32) {
         let entered = self.calls.last().copied().unwrap_or(time);
         let key = |lock: &WindowLock| (lock.window, lock.remote, lock.lock);
         let new = |lock: &WindowLock| RequestedLock {
@@ -131,6 +131,6 @@ impl Tracker {
 }
 
 /// Whether a location has such events.
-pub fn has_locks(by_type: &[u64; 256]) -> bool {
+pub(super) fn has_locks(by_type: &[u64; 256]) -> bool {
     by_type.get(RECORDS).is_some_and(|counts| counts.iter().any(|&count| count > 0))
 }

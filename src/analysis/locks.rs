@@ -95,7 +95,7 @@ fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Res
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn contention(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Vec<LockWait>> {
+pub(crate) fn contention(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Vec<LockWait>> {
     // Numbers of locks, and when and by whom the lock before was released.
     let mut answers: BTreeMap<AnalysisRank, Vec<(u32, i64, u32)>> = BTreeMap::new();
     for list in meet(transport, locks, stage)?.into_values() {
@@ -119,7 +119,7 @@ pub fn contention(transport: &mut dyn Transport, locks: &[TimedLock], stage: usi
 }
 
 /// Whether the trace can have locks at all: the same on all ranks.
-pub fn possible(opened: &TraceHandle) -> bool {
+pub(crate) fn possible(opened: &TraceHandle) -> bool {
     !opened.definitions.windows.is_empty()
 }
 
@@ -128,7 +128,7 @@ pub fn possible(opened: &TraceHandle) -> bool {
 ///
 /// # Errors
 /// The event files cannot be read again, failures of the transport.
-pub fn overlaps(
+pub(crate) fn overlaps(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,

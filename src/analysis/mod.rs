@@ -5,6 +5,7 @@
 //! along a tree, so the result is the same on any number of analysis ranks.
 
 mod attribute;
+mod busy;
 mod gaps;
 mod largest;
 mod lock_tracker;
@@ -41,7 +42,7 @@ use sums::AnalysisSums;
 
 /// How much is wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct AnalysisOptions {
+pub(crate) struct AnalysisOptions {
     /// Windows of time.
     pub windows: usize,
     /// Entries of a list.
@@ -53,7 +54,7 @@ pub struct AnalysisOptions {
 ///
 /// # Errors
 /// The event files cannot be read again, failures of the transport.
-pub fn analyse(
+pub(crate) fn analyse(
     session: &mut Session<'_>,
     loaded: &LocalTrace,
     corrections: Option<&[Correction]>,

@@ -19,7 +19,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 /// The report of a whole trace.
-pub fn report(opened: &TraceHandle, whole: AnalysisSums, parallelism: &[Parallelism], paths: &[Path]) -> Analysis {
+pub(super) fn report(
+    opened: &TraceHandle,
+    whole: AnalysisSums,
+    parallelism: &[Parallelism],
+    paths: &[Path],
+) -> Analysis {
     let names = opened.definitions.regions.iter().map(|region| (region.id.0, region.name.as_str())).collect();
     let maker = Maker { opened, names, parallelism };
     let AnalysisSums {

@@ -1,14 +1,15 @@
 //! The second scan of the hosted event files: operations that can wait, time in MPI, traffic.
 
+use crate::analysis::busy::Busy;
 use crate::analysis::gaps::{GapRecorder, Gaps};
 use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
 use crate::analysis::replay::operations::Operations;
 use crate::analysis::stages::{Spans, StageMapper, StagedTrace};
 use crate::analysis::threads::{ByNode, ProcessThreads};
 use crate::analysis::traffic::TrafficSums;
-use clc_engine::matching::calls::{Calls, SynchronisingCall};
+use clc_engine::matching::extract::calls::{Calls, SynchronisingCall};
+use clc_engine::matching::extract::requests::OpenRequests;
 use clc_engine::matching::local_timeline::LocalTimeline;
-use clc_engine::matching::requests::OpenRequests;
 use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_execution::call_tree::CallTree;
 use clc_execution::windows::Windows;
@@ -17,10 +18,10 @@ use clc_trace::{Definitions, Error, Event, EventNumber, RegionId, Result, Window
 use std::collections::{HashMap, HashSet};
 
 /// Deepest nesting of regions that is followed: bounds the memory that a damaged trace, or one of a runaway recursion, can take.
-pub const DEPTH: usize = 1 << 16;
+pub(super) const DEPTH: usize = 1 << 16;
 
 /// What the scan found.
-pub struct ScannedOperations {
+pub(super) struct ScannedOperations {
     /// Operations of every hosted timeline.
     pub operations: Vec<Operations>,
     /// The rest of every hosted process, by its shared timeline.
@@ -39,7 +40,7 @@ pub struct ScannedOperations {
 
 /// What the scan found at one process, whatever timelines its locations have.
 #[derive(Default)]
-pub struct ScannedProcess {
+pub(super) struct ScannedProcess {
     /// Its call paths.
     pub tree: CallTree,
     /// Its first and last event by stage; `None` without events, and for timelines that are no processes.
@@ -53,7 +54,7 @@ pub struct ScannedProcess {
 }
 
 /// Regions that are functions of MPI, by their names: the paradigm that archives give is not reliable (EZTrace says "user" for all).
-pub fn mpi_regions(definitions: &Definitions) -> HashSet<RegionId> {
+pub(super) fn mpi_regions(definitions: &Definitions) -> HashSet<RegionId> {
     let is_mpi = |name: &str| {
         let name = name.as_bytes();
         let begins = |with: &[u8]| name.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
@@ -76,7 +77,11 @@ fn initialising_regions(definitions: &Definitions) -> HashSet<RegionId> {
 ///
 /// # Errors
 /// The event files cannot be read again.
-pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progress) -> Result<ScannedOperations> {
+pub(super) fn scan(
+    stages: &StagedTrace<'_>,
+    windows: &[Windows],
+    progress: &dyn Progress,
+) -> Result<ScannedOperations> {
     let program = &stages.loaded.program;
     let mpi = mpi_regions(&stages.opened.definitions);
     let calls = Calls::of(&stages.opened.definitions);
@@ -155,51 +160,6 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
 /// The first visited event of location `number` from `event` on.
 fn next_of(sync: &SyncTimeline, number: u32, event: usize) -> usize {
     (event..sync.len()).find(|&event| sync.location(event) == number).unwrap_or(sync.len())
-}
-
-/// Time in MPI of one process: whenever one of its locations is in MPI.
-struct Busy {
-    sums: Vec<i64>,
-    /// Intervals by stage, if those of several locations have to be joined.
-    several: Option<Vec<Vec<(i64, i64)>>>,
-}
-
-impl Busy {
-    fn new(stages: usize, several: bool) -> Busy {
-        Busy { sums: vec![0; stages], several: several.then(|| vec![Vec::new(); stages]) }
-    }
-
-    fn add(&mut self, enter: [i64; 2], leave: [i64; 2], windows: &[Windows], computing: &mut [Vec<i128>]) {
-        for stage in 0..self.sums.len() {
-            let (from, to) = (enter[stage], leave[stage].max(enter[stage]));
-            match &mut self.several {
-                Some(all) => all[stage].push((from, to)),
-                None => take(stage, from, to, &mut self.sums, windows, computing),
-            }
-        }
-    }
-
-    /// Time in MPI by stage.
-    fn finish(mut self, windows: &[Windows], computing: &mut [Vec<i128>]) -> Vec<i64> {
-        for (stage, mut intervals) in self.several.take().unwrap_or_default().into_iter().enumerate() {
-            intervals.sort_unstable();
-            let mut done = i64::MIN;
-            for (from, to) in intervals {
-                let from = from.max(done);
-                if to > from {
-                    take(stage, from, to, &mut self.sums, windows, computing);
-                    done = to;
-                }
-            }
-        }
-        self.sums
-    }
-}
-
-/// Counts an interval in MPI and takes it off the time of computing.
-fn take(stage: usize, from: i64, to: i64, sums: &mut [i64], windows: &[Windows], computing: &mut [Vec<i128>]) {
-    sums[stage] += to - from;
-    windows[stage].parts(from, to, |index, from, to| computing[stage][index] -= i128::from(to - from));
 }
 
 /// A region that has been entered.

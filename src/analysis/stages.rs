@@ -1,6 +1,6 @@
 //! Times of one event in up to two stages: as a reader of the trace sees it, and corrected.
 
-use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::local_trace::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::LocationCursor;
 use crate::pipeline::open::TraceHandle;
 use clc_clock::Clock;
@@ -10,10 +10,10 @@ use clc_execution::windows::Windows;
 use clc_trace::{Correction, CorrectionCursor, Error, EventNumber, Result, Ticks};
 
 /// First and last time by stage.
-pub type Spans = Vec<(i64, i64)>;
+pub(super) type Spans = Vec<(i64, i64)>;
 
 /// The hosted part of a trace with the clocks of both stages.
-pub struct StagedTrace<'a> {
+pub(super) struct StagedTrace<'a> {
     /// The trace.
     pub opened: &'a TraceHandle,
     /// Its hosted part.
@@ -28,7 +28,7 @@ impl<'a> StagedTrace<'a> {
     ///
     /// # Errors
     /// Recorded clock offsets that cannot be used.
-    pub fn new(
+    pub(super) fn new(
         opened: &'a TraceHandle,
         loaded: &'a LocalTrace,
         corrections: Option<&'a [Correction]>,
@@ -46,18 +46,18 @@ impl<'a> StagedTrace<'a> {
     }
 
     /// How many stages there are.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         1 + usize::from(self.corrections.is_some())
     }
 
     /// Whether a hosted timeline is that of a process, or of a location of one.
-    pub fn is_process(&self, timeline: LocalTimeline) -> bool {
+    pub(super) fn is_process(&self, timeline: LocalTimeline) -> bool {
         let program = &self.loaded.program;
         self.opened.timelines.all[program.process_of(program.number(timeline))].process.is_some()
     }
 
     /// For the events of location `number` of a hosted timeline, in order.
-    pub fn times(&self, timeline: LocalTimeline, number: usize) -> StageMapper<'_> {
+    pub(super) fn times(&self, timeline: LocalTimeline, number: usize) -> StageMapper<'_> {
         StageMapper {
             loaded: self.loaded.clock(timeline, number).cursor(),
             corrected: self
@@ -68,7 +68,7 @@ impl<'a> StagedTrace<'a> {
     }
 
     /// First and last event of a hosted location by stage; `None` without events.
-    pub fn span(&self, timeline: LocalTimeline, number: usize) -> Option<Spans> {
+    pub(super) fn span(&self, timeline: LocalTimeline, number: usize) -> Option<Spans> {
         let summary = &self.loaded.locations[timeline][number].summary;
         let (first, last) = summary.time_span?;
         let mut times = self.times(timeline, number);
@@ -78,7 +78,7 @@ impl<'a> StagedTrace<'a> {
     }
 
     /// First and last event of a process by stage; `process` is its shared timeline.
-    pub fn process_span(&self, process: LocalTimeline) -> Option<Spans> {
+    pub(super) fn process_span(&self, process: LocalTimeline) -> Option<Spans> {
         let places = self.loaded.locations_of(process).into_iter();
         let spans = places.filter_map(|(timeline, number)| self.span(timeline, number));
         spans.reduce(|whole, span| whole.into_iter().zip(span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect())
@@ -89,7 +89,7 @@ impl<'a> StagedTrace<'a> {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn windows(&self, transport: &mut dyn Transport, count: usize) -> Result<Vec<Windows>> {
+    pub(super) fn windows(&self, transport: &mut dyn Transport, count: usize) -> Result<Vec<Windows>> {
         // The latest is negated: one minimum for both.
         let mut ends = vec![i64::MAX; 2 * self.count()];
         for process in self.loaded.program.shared_timelines().filter(|&timeline| self.is_process(timeline)) {
@@ -113,7 +113,7 @@ impl<'a> StagedTrace<'a> {
 }
 
 /// Maps the times of one location.
-pub struct StageMapper<'a> {
+pub(super) struct StageMapper<'a> {
     loaded: LocationCursor<'a>,
     corrected: Option<(clc_clock::ClockCursor<'a>, CorrectionCursor<'a>)>,
     /// The event asked for last: several ask for the same one.
@@ -124,7 +124,7 @@ impl StageMapper<'_> {
     /// Before and after of event `number`, recorded at `raw`, which comes no earlier than the one asked for last. Both are the same if
     /// there is one stage only.
     #[inline]
-    pub fn map(&mut self, number: EventNumber, raw: u64) -> [i64; 2] {
+    pub(super) fn map(&mut self, number: EventNumber, raw: u64) -> [i64; 2] {
         if let Some((last, times)) = self.last
             && last == number
         {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// Times of one process, by stage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ProcessSums {
+pub(super) struct ProcessSums {
     /// The process.
     pub process: u32,
     /// First and last event.
@@ -27,11 +27,11 @@ pub struct ProcessSums {
 }
 
 /// Length, and scaled weight, of a part of the critical path.
-pub type PathSum = [i128; 2];
+pub(super) type PathSum = [i128; 2];
 
 /// Critical path of one stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PathPart {
+pub(super) struct PathPart {
     /// Length outside of MPI, in MPI, and beyond the events of the process.
     pub length: [i128; 3],
     /// By call path; there is no other key.
@@ -46,7 +46,7 @@ pub struct PathPart {
 
 /// Everything.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct AnalysisSums {
+pub(super) struct AnalysisSums {
     /// Number of operations.
     pub operations: u64,
     /// Communication events outside of MPI regions.
@@ -84,7 +84,7 @@ pub struct AnalysisSums {
 
 impl AnalysisSums {
     /// Nothing yet; lists of at most `entries`.
-    pub fn new(entries: usize) -> AnalysisSums {
+    pub(super) fn new(entries: usize) -> AnalysisSums {
         AnalysisSums {
             operations: 0,
             without_region: 0,
@@ -107,7 +107,7 @@ impl AnalysisSums {
     }
 
     /// The critical path of one more stage; nothing of it yet.
-    pub fn new_path(&mut self, windows: usize) -> &mut PathPart {
+    pub(super) fn new_path(&mut self, windows: usize) -> &mut PathPart {
         let path = PathPart {
             length: [0; 3],
             by_call_path: ByCallPath::default(),
@@ -121,7 +121,12 @@ impl AnalysisSums {
     }
 
     /// Times of the hosted processes.
-    pub fn add_scan(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations, waiting: &[Vec<TimelineWaits>]) {
+    pub(super) fn add_scan(
+        &mut self,
+        loaded: &LocalTrace,
+        scanned: &ScannedOperations,
+        waiting: &[Vec<TimelineWaits>],
+    ) {
         self.operations = scanned.operations.iter().map(|own| own.len() as u64).sum();
         self.without_region = scanned.without_region;
         self.traffic = scanned.traffic.counts.clone();
@@ -153,7 +158,12 @@ impl AnalysisSums {
     }
 
     /// Waits of the hosted processes; compares both stages operation by operation.
-    pub fn add_waits(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations, waiting: &[Vec<TimelineWaits>]) {
+    pub(super) fn add_waits(
+        &mut self,
+        loaded: &LocalTrace,
+        scanned: &ScannedOperations,
+        waiting: &[Vec<TimelineWaits>],
+    ) {
         for (local, own) in (0..).map(LocalTimeline).zip(&scanned.processes) {
             let process = loaded.program.number(local).0;
             let mut by_node: BTreeMap<(WaitKind, u32), WaitingTally> = BTreeMap::new();
@@ -199,7 +209,7 @@ impl AnalysisSums {
     }
 
     /// Waits of the threads of the hosted processes.
-    pub fn add_threads(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations) {
+    pub(super) fn add_threads(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations) {
         for (local, own) in (0..).map(LocalTimeline).zip(&scanned.processes) {
             let process = loaded.program.number(local).0;
             let mut by_kind: BTreeMap<ThreadWaitKind, WaitingTally> = BTreeMap::new();
@@ -215,7 +225,7 @@ impl AnalysisSums {
     }
 
     /// Adds what the next ranks know.
-    pub fn merge(&mut self, other: AnalysisSums) {
+    pub(super) fn merge(&mut self, other: AnalysisSums) {
         self.operations += other.operations;
         self.without_region += other.without_region;
         for (sums, more) in self.times.iter_mut().zip(other.times) {
@@ -262,7 +272,7 @@ impl PathPart {
 }
 
 /// The longer of two parts of a window; of two equal ones that of the lower process.
-pub fn longer(a: Option<(i64, u32)>, b: Option<(i64, u32)>) -> Option<(i64, u32)> {
+pub(super) fn longer(a: Option<(i64, u32)>, b: Option<(i64, u32)>) -> Option<(i64, u32)> {
     match (a, b) {
         (Some(a), Some(b)) => Some(if (b.0, a.1) > (a.0, b.1) { b } else { a }),
         _ => a.or(b),

@@ -3,7 +3,7 @@
 
 use crate::analysis::stages::StageMapper;
 use clc_engine::matching::sync::EventCoordinates;
-use clc_engine::matching::threads::ProcessThreadSteps;
+use clc_engine::matching::within::threads::ProcessThreadSteps;
 use clc_execution::call_tree::CallTree;
 use clc_execution::threads::{ThreadWaitKind, barrier_waits, lock_wait};
 use clc_execution::waiting::WaitingTally;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const FORK: usize = 53;
 
 /// Waiting by kind and node of the call tree of the process.
-pub type ByNode = BTreeMap<(ThreadWaitKind, u32), WaitingTally>;
+pub(super) type ByNode = BTreeMap<(ThreadWaitKind, u32), WaitingTally>;
 
 /// A step of a thread.
 struct StepTimes {
@@ -27,7 +27,7 @@ struct StepTimes {
 }
 
 /// The threads of one process.
-pub struct ProcessThreads<'a> {
+pub(super) struct ProcessThreads<'a> {
     steps: ProcessThreadSteps<'a>,
     /// One for each step.
     times: Vec<StepTimes>,
@@ -80,7 +80,7 @@ impl SerialSection {
 
 impl<'a> ProcessThreads<'a> {
     /// Nothing yet; the regions of `barriers` (ascending) are barriers of threads.
-    pub fn new(barriers: &'a [RegionId]) -> Self {
+    pub(super) fn new(barriers: &'a [RegionId]) -> Self {
         let own = OwnSteps::default();
         ProcessThreads {
             steps: ProcessThreadSteps::new(barriers, None),
@@ -91,14 +91,14 @@ impl<'a> ProcessThreads<'a> {
     }
 
     /// The events of a location follow; those of the main one, 0, come first. `by_type` is how many of each record type it has.
-    pub fn location(&mut self, location: u32, by_type: &[u64; 256]) {
+    pub(super) fn location(&mut self, location: u32, by_type: &[u64; 256]) {
         let serial = (location == 0 && by_type[FORK] > 0).then(SerialSection::default);
         self.own = OwnSteps { location, before: None, serial };
     }
 
     /// The next event of the location, which is at `node` before it.
     #[inline]
-    pub fn event(
+    pub(super) fn event(
         &mut self,
         (number, raw): (EventNumber, u64),
         event: &Event,
@@ -151,7 +151,7 @@ impl<'a> ProcessThreads<'a> {
     }
 
     /// The location has ended at `time`, at `node`.
-    pub fn end(&mut self, node: u32, time: [i64; 2]) {
+    pub(super) fn end(&mut self, node: u32, time: [i64; 2]) {
         if let Some(serial) = &mut self.own.serial {
             serial.until(node, time);
             serial.add_to(&mut self.serial);
@@ -159,7 +159,7 @@ impl<'a> ProcessThreads<'a> {
     }
 
     /// All waiting of the process.
-    pub fn finish(self) -> ByNode {
+    pub(super) fn finish(self) -> ByNode {
         let ProcessThreads { steps, times, serial, .. } = self;
         let constructs = steps.constructs();
         let mut found = ByNode::new();

@@ -13,7 +13,7 @@ type TrafficSum = [u64; 2];
 
 /// Sums over matched messages.
 #[derive(Debug, Clone)]
-pub struct TrafficSums {
+pub(super) struct TrafficSums {
     fine: Grouping,
     coarse: Grouping,
     windows: Windows,
@@ -24,7 +24,7 @@ pub struct TrafficSums {
 
 /// The sums themselves.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct TrafficCounts {
+pub(super) struct TrafficCounts {
     total: TrafficSum,
     pairs: BTreeMap<(u32, u32), TrafficSum>,
     /// By window.
@@ -40,7 +40,7 @@ fn add(sum: &mut TrafficSum, more: TrafficSum) {
 
 impl TrafficSums {
     /// No messages yet.
-    pub fn new(opened: &TraceHandle, windows: Windows) -> TrafficSums {
+    pub(super) fn new(opened: &TraceHandle, windows: Windows) -> TrafficSums {
         TrafficSums {
             fine: grouping(&opened.timelines, Traffic::SIZE),
             coarse: grouping(&opened.timelines, PairsOverTime::SIZE),
@@ -51,7 +51,7 @@ impl TrafficSums {
     }
 
     /// A message from process `source` to process `destination`, sent at `time`.
-    pub fn add(&mut self, source: TimelineNumber, destination: TimelineNumber, bytes: u64, time: i64) {
+    pub(super) fn add(&mut self, source: TimelineNumber, destination: TimelineNumber, bytes: u64, time: i64) {
         let message = [1, bytes];
         let counts = &mut self.counts;
         add(&mut counts.total, message);
@@ -66,7 +66,7 @@ impl TrafficSums {
 
 impl TrafficCounts {
     /// Adds those of another rank.
-    pub fn merge(&mut self, other: TrafficCounts) {
+    pub(super) fn merge(&mut self, other: TrafficCounts) {
         add(&mut self.total, other.total);
         other.pairs.into_iter().for_each(|(pair, more)| add(self.pairs.entry(pair).or_default(), more));
         self.windows.iter_mut().zip(other.windows).for_each(|(sum, more)| add(sum, more));
@@ -74,12 +74,12 @@ impl TrafficCounts {
     }
 
     /// Messages of all pairs.
-    pub fn messages(&self) -> u64 {
+    pub(super) fn messages(&self) -> u64 {
         self.total[0]
     }
 
     /// For the report.
-    pub fn report(self, opened: &TraceHandle, windows: &Windows) -> Traffic {
+    pub(super) fn report(self, opened: &TraceHandle, windows: &Windows) -> Traffic {
         let fine = grouping(&opened.timelines, Traffic::SIZE);
         let coarse = grouping(&opened.timelines, PairsOverTime::SIZE);
         let coarse_windows = windows.count.min(PairsOverTime::WINDOWS);

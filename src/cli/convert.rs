@@ -64,7 +64,7 @@ impl ConvertOptions {
     ///
     /// # Errors
     /// The target is named like an anchor file.
-    pub fn format(&self) -> Result<Format> {
+    pub(crate) fn format(&self) -> Result<Format> {
         target_format(self.to, &self.output)
     }
 }

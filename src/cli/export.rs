@@ -42,7 +42,7 @@ pub enum ExportFormat {
 
 impl ExportFormat {
     /// What the file holds.
-    pub fn content(self) -> Content {
+    pub(crate) fn content(self) -> Content {
         match self {
             ExportFormat::Perfetto => Content::ChromeTrace,
             ExportFormat::ViolationsCsv => Content::Table(VIOLATIONS_HEAD),
@@ -95,7 +95,7 @@ pub struct ExportOptions {
 
 impl ExportOptions {
     /// Whether the file is standard output.
-    pub fn to_stdout(&self) -> bool {
+    pub(crate) fn to_stdout(&self) -> bool {
         self.output == Path::new("-")
     }
 
@@ -103,7 +103,7 @@ impl ExportOptions {
     ///
     /// # Errors
     /// A time is too long for such a clock.
-    pub fn bounds(&self, resolution: u64) -> Result<(Option<Ticks>, Option<Ticks>)> {
+    pub(crate) fn bounds(&self, resolution: u64) -> Result<(Option<Ticks>, Option<Ticks>)> {
         let ticks = |bound: Option<Duration>| bound.map(|bound| bound.to_ticks(resolution)).transpose();
         let (from, to) = self.window.map_or((None, None), |window| (window.from, window.to));
         Ok((ticks(from)?, ticks(to)?))

@@ -67,7 +67,7 @@ impl Invocation {
     }
 
     /// What it reads.
-    pub fn inputs(&self) -> Vec<Input<'_>> {
+    pub(crate) fn inputs(&self) -> Vec<Input<'_>> {
         match self {
             Invocation::Correct(options) => vec![Input::Trace(&options.trace)],
             Invocation::Check(options) => vec![Input::Trace(&options.trace)],

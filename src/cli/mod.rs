@@ -179,7 +179,7 @@ fn slips(one: &str, other: &str) -> usize {
 }
 
 /// The whole command line, for parsing and for generated documentation.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     // The texts come last: adding options would replace them by the description of the struct.
     CorrectOptions::augment_args(Subcommands::augment_subcommands(Command::new("clc-replay")))
         .version(env!("CARGO_PKG_VERSION"))

@@ -67,7 +67,7 @@ pub enum MonitorJob {
 
 impl MonitorJob {
     /// What to log, and whether to be quiet.
-    pub fn log_options(&self) -> &LogOptions {
+    pub(crate) fn log_options(&self) -> &LogOptions {
         match self {
             MonitorJob::Agent(options) => &options.log,
             MonitorJob::Jobs(options) => &options.log,

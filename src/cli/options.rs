@@ -11,9 +11,8 @@ use clap::{Args, value_parser};
 use clc_archive::{directory_of, native};
 use clc_clock::reference::Reference;
 use clc_clock::{MeasurementLimits, Method};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::Duration;
-use clc_trace::workers::Workers;
 use clc_trace::{Error, Result};
 use controlled_logical_clock::{Centre, CorrectionForm, Decay, ErrorLimit, Parameters, Slope};
 use std::num::NonZero;
@@ -70,7 +69,7 @@ pub struct CorrectOptions {
 
 impl CorrectOptions {
     /// Whether anybody looks at what takes longer to find out than the summary.
-    pub fn wants_details(&self) -> bool {
+    pub(crate) fn wants_details(&self) -> bool {
         self.html.is_some() || self.common.report.is_some()
     }
 
@@ -86,7 +85,7 @@ impl CorrectOptions {
     ///
     /// # Errors
     /// The trace is given as a path without a name (`.`, `..`) that cannot be resolved, or as the root directory.
-    pub fn output_directory(&self) -> Result<PathBuf> {
+    pub(crate) fn output_directory(&self) -> Result<PathBuf> {
         match &self.output {
             Some(output) => Ok(output.clone()),
             None => default_output(&self.trace),
@@ -179,7 +178,7 @@ pub struct CheckOptions {
 
 impl CheckOptions {
     /// Whether anybody looks at what takes longer to find out than the summary.
-    pub fn wants_details(&self) -> bool {
+    pub(crate) fn wants_details(&self) -> bool {
         self.html.is_some() || self.common.report.is_some()
     }
 }
@@ -290,7 +289,7 @@ pub struct SynchronisationOptions {
 
 impl SynchronisationOptions {
     /// What the clocks are to be refined to.
-    pub fn wanted(&self) -> RefineOptions {
+    pub(crate) fn wanted(&self) -> RefineOptions {
         let seconds = |duration: Duration| duration.picoseconds() as f64 * 1e-12;
         let limits = MeasurementLimits {
             confidence: self.confidence,
@@ -345,13 +344,6 @@ pub struct CommonOptions {
     /// What to log.
     #[command(flatten)]
     pub log: LogOptions,
-}
-
-impl CommonOptions {
-    /// The threads of this rank, where so many are usual.
-    pub fn workers(&self, usual: Workers) -> Workers {
-        self.threads.map_or(usual, Workers::new)
-    }
 }
 
 /// What is printed beside the result.

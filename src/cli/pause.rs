@@ -32,7 +32,7 @@ pub struct Pause {
 
 impl Pause {
     /// What the environment asks of analysis rank `rank`.
-    pub fn asked_for(rank: AnalysisRank) -> Option<Pause> {
+    pub(crate) fn asked_for(rank: AnalysisRank) -> Option<Pause> {
         Pause::parse(&std::env::var(SETTING).ok()?).filter(|pause| pause.rank == rank)
     }
 
@@ -67,7 +67,7 @@ impl Pause {
     }
 
     /// The rank comes to a part of the run.
-    pub fn at(&self, part: &str) {
+    pub(crate) fn at(&self, part: &str) {
         if part != self.part || self.done.replace(true) {
             return;
         }

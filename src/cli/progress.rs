@@ -16,7 +16,7 @@ use std::sync::Mutex;
 static VISIBLE: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// A progress bar on analysis rank 0 if standard error is a terminal and `quiet` is not set; otherwise nothing.
-pub fn progress(rank: AnalysisRank, quiet: bool) -> Box<dyn Progress> {
+pub(crate) fn progress(rank: AnalysisRank, quiet: bool) -> Box<dyn Progress> {
     if rank == AnalysisRank::FIRST && !quiet && std::io::stderr().is_terminal() {
         Box::new(PhaseBar)
     } else {

@@ -41,7 +41,7 @@ pub struct RecorderOptions {
 
 impl RecorderOptions {
     /// The environment of the recorder.
-    pub fn environment(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let list = [
             ("CLC_RECORDER_MEMORY", self.memory.map(|bytes| bytes.to_string())),
             ("CLC_RECORDER_RING", self.ring.then(|| "1".to_owned())),

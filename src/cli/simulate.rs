@@ -251,7 +251,7 @@ impl SimulateOptions {
     ///
     /// # Errors
     /// The target is named like an anchor file.
-    pub fn format(&self) -> Result<Format> {
+    pub(crate) fn format(&self) -> Result<Format> {
         convert::target_format(self.to, &self.output)
     }
 
@@ -282,7 +282,7 @@ impl SimulateOptions {
 
 impl ClockOptions {
     /// How offsets are measured.
-    pub fn plan(&self) -> MeasurementPlan {
+    pub(crate) fn plan(&self) -> MeasurementPlan {
         MeasurementPlan { count: self.measurements, exchanges: self.exchanges }
     }
 

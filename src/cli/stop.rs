@@ -17,15 +17,11 @@ pub struct Stop {
 impl Stop {
     /// Exit status of a trace that has no violations (any more).
     pub const CONSISTENT: u8 = 0;
-    /// Exit status if violations remain, or `check` found some.
-    pub const VIOLATED: u8 = 1;
-    /// Exit status if too little could be compared to call the trace free of violations.
-    pub const UNCHECKED: u8 = 3;
     /// Exit status of an error: no trace was written, unless the line says so.
     pub const ERROR: u8 = 2;
 
     /// A wrong use of the program.
-    pub fn usage(message: &str) -> Self {
+    pub(crate) fn usage(message: &str) -> Self {
         Stop { text: format!("{} (see `clc-replay --help`)", one_line(message)), status: Stop::ERROR }
     }
 

@@ -26,7 +26,7 @@ impl LatencyOption {
     ///
     /// # Errors
     /// As [`Duration::to_ticks`].
-    pub fn to_ticks(self, resolution: u64) -> Result<MinimumLatency> {
+    pub(crate) fn to_ticks(self, resolution: u64) -> Result<MinimumLatency> {
         Ok(MinimumLatency {
             same_node: self.same_node.to_ticks(resolution)?,
             other_node: self.other_node.to_ticks(resolution)?,
@@ -134,7 +134,7 @@ impl MaxDelay {
     }
 
     /// The share of a window, if it is one.
-    pub fn share(self) -> Option<f64> {
+    pub(crate) fn share(self) -> Option<f64> {
         match self {
             MaxDelay::Duration(_) => None,
             MaxDelay::Share(share) => Some(share),

@@ -13,7 +13,11 @@ use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut LocalTrace, found: ShortestMessages) -> Result<()> {
+pub(super) fn settle_latency(
+    transport: &mut dyn Transport,
+    loaded: &mut LocalTrace,
+    found: ShortestMessages,
+) -> Result<()> {
     let ShortestMessages { same_node, other_node } = found;
     let unclear = other_node <= Ticks::ZERO;
     // Processes of one node are no farther apart than those of different ones.

@@ -64,7 +64,7 @@ const IN_A_RING: f64 = 0.2;
 
 /// Which clocks are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelectedClocks {
+pub(crate) enum SelectedClocks {
     /// Those with recorded offsets.
     Recorded,
     /// The estimated ones.
@@ -75,7 +75,7 @@ pub enum SelectedClocks {
 
 /// Which clocks are taken, and why.
 #[derive(Debug)]
-pub struct Selected {
+pub(crate) struct Selected {
     /// Which.
     pub clocks: SelectedClocks,
     /// In words, for the report.
@@ -84,7 +84,7 @@ pub struct Selected {
 
 impl Selected {
     /// The recorded clocks, for a reason.
-    pub fn recorded(reason: String) -> Selected {
+    pub(crate) fn recorded(reason: String) -> Selected {
         Selected { clocks: SelectedClocks::Recorded, reason }
     }
 }
@@ -95,7 +95,7 @@ impl Selected {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn choose(
+pub(crate) fn choose(
     transport: &mut dyn Transport,
     workers: Workers,
     loaded: &mut LocalTrace,
@@ -165,7 +165,7 @@ fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &mut LocalTrace
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn undisturbed(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<Option<Selected>> {
+pub(crate) fn undisturbed(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<Option<Selected>> {
     let reason = "all processes share a clock: recorded offsets differ by no more than the error of a measurement, and without them there are no violations";
     let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, reason: reason.to_owned() };
     Ok(leaves_none_unmeasured(transport, loaded)?.then_some(unmeasured))

@@ -50,7 +50,7 @@ const OUT_OF_RANGE: &str = "the estimated clocks would exceed the range of times
 ///
 /// # Errors
 /// Failures of the transport; the trace cannot be read a second time.
-pub fn refine(
+pub(crate) fn refine(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &mut LocalTrace,

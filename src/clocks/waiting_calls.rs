@@ -61,7 +61,7 @@ struct TimedCall {
 
 /// What is looked for beside the bounds of messages, and the calls that tell.
 #[derive(Debug)]
-pub struct WaitingCallSearch {
+pub(super) struct WaitingCallSearch {
     wanted: OneWayDirections,
     calls: Vec<WaitingCalls>,
     resolution: u64,
@@ -72,7 +72,7 @@ impl WaitingCallSearch {
     ///
     /// # Errors
     /// Failures of the transport; an event file cannot be read again.
-    pub fn new(
+    pub(super) fn new(
         transport: &mut dyn Transport,
         opened: &TraceHandle,
         loaded: &LocalTrace,
@@ -92,7 +92,12 @@ impl WaitingCallSearch {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn renew(&mut self, transport: &mut dyn Transport, map: &ClockMap, table: Option<&BoundTable>) -> Result<()> {
+    pub(super) fn renew(
+        &mut self,
+        transport: &mut dyn Transport,
+        map: &ClockMap,
+        table: Option<&BoundTable>,
+    ) -> Result<()> {
         let wanted = table.map(|table| wanted(table, map.bases.len(), self.resolution));
         let wanted: OneWayDirections = broadcast_value(transport, AnalysisRank::FIRST, wanted)?.unwrap_or_default();
         let messages = self.wanted.messages && (wanted.messages || !self.wanted.late.is_empty());
@@ -107,7 +112,7 @@ impl WaitingCallSearch {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn observe(
+    pub(super) fn observe(
         &self,
         transport: &mut dyn Transport,
         workers: Workers,

@@ -45,7 +45,7 @@ impl Cell {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn clock_error(
+pub(super) fn clock_error(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,

@@ -27,7 +27,7 @@ const WINDOWS: usize = 200;
 
 /// One stage of the correction, with its check.
 #[derive(Debug, Clone, Copy)]
-pub struct CheckedStage<'a> {
+pub(crate) struct CheckedStage<'a> {
     /// Which one.
     pub stage: Stage,
     /// Its violations.
@@ -40,7 +40,7 @@ pub struct CheckedStage<'a> {
 
 /// What the correction did; not for `check`.
 #[derive(Debug, Clone, Copy)]
-pub struct CorrectionEffect<'a> {
+pub(crate) struct CorrectionEffect<'a> {
     /// One correction per hosted timeline.
     pub corrections: &'a [Correction],
     /// Moves by hosted location (index into the definitions).
@@ -51,7 +51,7 @@ pub struct CorrectionEffect<'a> {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn details(
+pub(crate) fn details(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
@@ -111,7 +111,7 @@ pub fn details(
 }
 
 /// The kind of a collective operation in the report; `None` if it does not constrain.
-pub fn collective_kind(op: CollectiveOp, alltoallv: bool) -> Option<CollectiveKind> {
+pub(crate) fn collective_kind(op: CollectiveOp, alltoallv: bool) -> Option<CollectiveKind> {
     match op {
         CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED => return Some(CollectiveKind::Fence),
         CollectiveOp::WIN_GROUP => return Some(CollectiveKind::Group),
@@ -136,7 +136,7 @@ pub fn collective_kind(op: CollectiveOp, alltoallv: bool) -> Option<CollectiveKi
 
 /// Timelines in few groups.
 #[derive(Debug, Clone)]
-pub struct Grouping {
+pub(crate) struct Grouping {
     /// What a group is.
     pub unit: PairUnit,
     /// Number of groups.
@@ -148,7 +148,7 @@ pub struct Grouping {
 }
 
 /// Processes, nodes, or blocks of nodes, whatever is few enough for `most`.
-pub fn grouping(timelines: &Timelines, most: usize) -> Grouping {
+pub(crate) fn grouping(timelines: &Timelines, most: usize) -> Grouping {
     let (unit, size, block) = if timelines.all.len() <= most {
         (PairUnit::Process, timelines.all.len(), 1)
     } else if timelines.nodes <= most {

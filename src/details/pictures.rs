@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// What surrounds one violation.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub(super) struct Surroundings {
     /// Region of the send and of the receive.
     pub regions: [Option<String>; 2],
     /// Before, and after.
@@ -67,7 +67,7 @@ struct Strip {
 ///
 /// # Errors
 /// Failures of the transport. What cannot be found is left out.
-pub fn surroundings(
+pub(super) fn surroundings(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
@@ -77,30 +77,7 @@ pub fn surroundings(
 ) -> Result<Vec<Surroundings>> {
     let hosted = hosted(opened, loaded);
     let raw = stage.stage == Stage::Raw;
-    // Where both events are, before and after.
-    let mut here: Vec<(usize, usize, i64)> = Vec::new();
-    for (case, worst) in worst.iter().enumerate() {
-        for (side, place) in ends(worst) {
-            let Some(&(local, number)) = hosted.get(&place.location) else { continue };
-            let Some(corrections) = corrections else { continue };
-            let timeline = &loaded.program.timelines[local];
-            let event = (0..timeline.len())
-                .find(|&event| timeline.location(event) == number && timeline.number(event) == place.number);
-            if let Some(event) = event {
-                let at = timeline.position(event);
-                here.push((case, side, corrections[local].map(at).0));
-            }
-        }
-    }
-    let mut times: Vec<[[Option<i64>; 2]; 2]> = vec![[[None; 2]; 2]; worst.len()];
-    for (case, worst) in worst.iter().enumerate() {
-        for (side, place) in ends(worst) {
-            times[case][0][side] = Some(place.time);
-        }
-    }
-    for (case, side, after) in all_gather_values(transport, &here)?.into_iter().flatten() {
-        times[case][1][side] = Some(after);
-    }
+    let times = times_of_ends(transport, loaded, &hosted, worst, corrections)?;
     let pictures = if corrections.is_some() { 2 } else { 1 };
     let windows: Vec<Vec<(i64, i64)>> = times.iter().map(|times| windows(&times[..pictures])).collect();
 
@@ -133,22 +110,14 @@ pub fn surroundings(
     let mut all: Vec<Surroundings> = Vec::new();
     for case in 0..worst.len() {
         let mut around = Surroundings::default();
+        let found = || found.iter().filter(|found| found.case == case);
         for (picture, &(from, to)) in windows[case].iter().enumerate() {
             let seconds = |ticks: i64| Ticks(ticks - from).seconds(resolution);
             let lane = |side: usize| {
-                let strips = found.iter().find(|found| (found.case, found.side) == (case, side));
+                let strips = found().find(|found| found.side == side);
                 let strips = strips.map(|found| found.bars[picture].as_slice()).unwrap_or_default();
-                let outermost = strips.iter().map(|strip| strip.depth).min().unwrap_or(0);
-                let bar = |strip: &Strip| RegionBar {
-                    region: names.get(&strip.region).copied().unwrap_or_default().to_owned(),
-                    level: strip.depth - outermost,
-                    from_seconds: seconds(strip.from.max(from)),
-                    to_seconds: seconds(strip.to.min(to)),
-                };
-                Lane {
-                    at_seconds: times[case][picture][side].map_or(0.0, seconds),
-                    bars: strips.iter().map(bar).collect(),
-                }
+                let at_seconds = times[case][picture][side].map_or(0.0, seconds);
+                Lane { at_seconds, bars: bars(strips, (from, to), &names, seconds) }
             };
             around.pictures.push(Picture {
                 stage: if picture == 1 { Stage::Corrected } else { stage.stage },
@@ -156,12 +125,66 @@ pub fn surroundings(
                 lanes: [lane(0), lane(1)],
             });
         }
-        for found in found.iter().filter(|found| found.case == case) {
+        for found in found() {
             around.regions[found.side].clone_from(&found.region);
         }
         all.push(around);
     }
     Ok(all)
+}
+
+/// Times of both ends, before and after: by picture and side.
+type TimesOfEnds = [[Option<i64>; 2]; 2];
+
+/// Where both ends of each of `worst` are, before and after. Collective over the analysis ranks.
+fn times_of_ends(
+    transport: &mut dyn Transport,
+    loaded: &LocalTrace,
+    hosted: &BTreeMap<LocationId, (LocalTimeline, u32)>,
+    worst: &[Worst],
+    corrections: Option<&[Correction]>,
+) -> Result<Vec<TimesOfEnds>> {
+    let mut here: Vec<(usize, usize, i64)> = Vec::new();
+    for (case, worst) in worst.iter().enumerate() {
+        for (side, place) in ends(worst) {
+            let Some(&(local, number)) = hosted.get(&place.location) else { continue };
+            let Some(corrections) = corrections else { continue };
+            let timeline = &loaded.program.timelines[local];
+            let event = (0..timeline.len())
+                .find(|&event| timeline.location(event) == number && timeline.number(event) == place.number);
+            if let Some(event) = event {
+                let at = timeline.position(event);
+                here.push((case, side, corrections[local].map(at).0));
+            }
+        }
+    }
+    let mut times: Vec<TimesOfEnds> = vec![[[None; 2]; 2]; worst.len()];
+    for (case, worst) in worst.iter().enumerate() {
+        for (side, place) in ends(worst) {
+            times[case][0][side] = Some(place.time);
+        }
+    }
+    for (case, side, after) in all_gather_values(transport, &here)?.into_iter().flatten() {
+        times[case][1][side] = Some(after);
+    }
+    Ok(times)
+}
+
+/// The bars of one side between two times; the outermost region has level 0.
+fn bars(
+    strips: &[Strip],
+    (from, to): (i64, i64),
+    names: &BTreeMap<u32, &str>,
+    seconds: impl Fn(i64) -> f64,
+) -> Vec<RegionBar> {
+    let outermost = strips.iter().map(|strip| strip.depth).min().unwrap_or(0);
+    let bar = |strip: &Strip| RegionBar {
+        region: names.get(&strip.region).copied().unwrap_or_default().to_owned(),
+        level: strip.depth - outermost,
+        from_seconds: seconds(strip.from.max(from)),
+        to_seconds: seconds(strip.to.min(to)),
+    };
+    strips.iter().map(bar).collect()
 }
 
 fn ends(worst: &Worst) -> impl Iterator<Item = (usize, &clc_engine::replay::clock_condition::EventPlace)> {

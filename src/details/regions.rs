@@ -10,13 +10,13 @@ use clc_trace::{EventNumber, LocationId, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of the innermost regions around events, by location and event number.
-pub type Regions = BTreeMap<(LocationId, EventNumber), String>;
+pub(crate) type Regions = BTreeMap<(LocationId, EventNumber), String>;
 
 /// Looks up the regions of the worst violations of `checks`, which are the same on all ranks. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport. What cannot be found has no name.
-pub fn regions_of_worst(
+pub(crate) fn regions_of_worst(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,

@@ -8,7 +8,7 @@ use clc_trace::{Correction, Curve, Result};
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn slopes(transport: &mut dyn Transport, corrections: &[Correction]) -> Result<Option<Slopes>> {
+pub(super) fn slopes(transport: &mut dyn Transport, corrections: &[Correction]) -> Result<Option<Slopes>> {
     let mut here = Slopes::default();
     for correction in corrections {
         let sides = correction.sides();

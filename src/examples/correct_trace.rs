@@ -8,7 +8,7 @@ use clc_replay::{Corrector, Error, Result};
 use std::path::Path;
 
 /// Corrects `trace` and says how many messages and collective operations were out of order before and after.
-pub fn correct(trace: &Path, corrected: &Path) -> Result<String> {
+pub(crate) fn correct(trace: &Path, corrected: &Path) -> Result<String> {
     let report = Corrector::builder().build().run(trace, corrected)?;
     let Violations { raw, corrected, .. } = report.violations;
     let count = |stage: Option<clc_replay::report::StageViolations>| stage.map_or(0, |stage| stage.violated());

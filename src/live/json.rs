@@ -9,7 +9,7 @@ use clc_monitor::stacks::ProcessStacks;
 use serde::Serialize;
 
 /// What a verdict is called.
-pub fn word(verdict: JobVerdict) -> &'static str {
+pub(crate) fn word(verdict: JobVerdict) -> &'static str {
     match verdict {
         JobVerdict::Unknown => "unknown",
         JobVerdict::Moves => "moves",
@@ -21,7 +21,7 @@ pub fn word(verdict: JobVerdict) -> &'static str {
 
 /// The jobs that are watched.
 #[derive(Debug, Serialize)]
-pub struct JobList {
+pub(crate) struct JobList {
     /// [`SCHEMA`].
     pub schema: u32,
     /// The latest one first.
@@ -30,7 +30,7 @@ pub struct JobList {
 
 /// A job that is watched.
 #[derive(Debug, Serialize)]
-pub struct JobEntry {
+pub(crate) struct JobEntry {
     /// What it is called.
     pub name: String,
     /// Its directory.
@@ -51,7 +51,7 @@ pub struct JobEntry {
 
 /// A job as it is now.
 #[derive(Debug, Serialize)]
-pub struct JobReport<'a> {
+pub(crate) struct JobReport<'a> {
     schema: u32,
     job: &'a str,
     command: &'a str,
@@ -85,7 +85,12 @@ struct Agent<'a> {
 
 impl<'a> JobReport<'a> {
     /// Of what was seen of a job, what is to be said of it, and the stacks that were asked for.
-    pub fn new(job: &'a Job, seen: &'a Collected, found: &'a Diagnosis, stacks: &'a [ProcessStacks]) -> JobReport<'a> {
+    pub(crate) fn new(
+        job: &'a Job,
+        seen: &'a Collected,
+        found: &'a Diagnosis,
+        stacks: &'a [ProcessStacks],
+    ) -> JobReport<'a> {
         let agent = |report: &'a AgentReport| Agent {
             number: report.number,
             host: &report.host,

@@ -30,7 +30,7 @@ type LatestSnapshot = Mutex<Option<(Instant, Arc<String>)>>;
 ///
 /// # Errors
 /// The address cannot be used.
-pub fn serve_metrics(job: &Job, address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<()> {
+pub(crate) fn serve_metrics(job: &Job, address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<()> {
     let failed = |error: std::io::Error| Error::new(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);

@@ -4,6 +4,6 @@ mod json;
 mod metrics;
 mod terminal;
 
-pub use json::{JobEntry, JobList, JobReport, word};
-pub use metrics::serve_metrics;
-pub use terminal::show;
+pub(crate) use json::{JobEntry, JobList, JobReport, word};
+pub(crate) use metrics::serve_metrics;
+pub(crate) use terminal::show;

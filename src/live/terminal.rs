@@ -30,7 +30,7 @@ enum Order {
 }
 
 /// What is shown, and how.
-pub struct Face {
+pub(super) struct Face {
     job: String,
     seen: Collected,
     found: Diagnosis,
@@ -43,17 +43,17 @@ pub struct Face {
 
 impl Face {
     /// Of a job, as it is now.
-    pub fn new(job: &str, seen: Collected, found: Diagnosis) -> Face {
+    pub(super) fn new(job: &str, seen: Collected, found: Diagnosis) -> Face {
         Face { job: job.to_owned(), seen, found, order: Order::Rank, only: None, first: 0, nodes: false }
     }
 
     /// What there is to see has changed.
-    pub fn update(&mut self, seen: Collected, found: Diagnosis) {
+    pub(super) fn update(&mut self, seen: Collected, found: Diagnosis) {
         (self.seen, self.found) = (seen, found);
     }
 
     /// A key was pressed; returns whether to go on.
-    pub fn key(&mut self, key: KeyCode) -> bool {
+    pub(super) fn key(&mut self, key: KeyCode) -> bool {
         match key {
             KeyCode::Char('q') | KeyCode::Esc => return false,
             KeyCode::Char('r') => self.order = Order::Rank,
@@ -100,7 +100,7 @@ impl Face {
     }
 
     /// Draws all of it.
-    pub fn draw(&self, frame: &mut Frame) {
+    pub(super) fn draw(&self, frame: &mut Frame) {
         let comms = self.found.comms.len().min(4) as u16;
         let parts = [
             Constraint::Length(1),
@@ -236,7 +236,7 @@ fn resources(report: &AgentReport) -> String {
 ///
 /// # Errors
 /// The terminal refuses.
-pub fn show(job: &Job) -> Result<Diagnosis> {
+pub(crate) fn show(job: &Job) -> Result<Diagnosis> {
     let look = |job: &Job| {
         let (first, second) = twice(job, PAUSE);
         let found = diagnose(Some(&first.snapshot), &second.snapshot);

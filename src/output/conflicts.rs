@@ -70,7 +70,7 @@ impl Content {
 ///
 /// # Errors
 /// It may not, or cannot be read.
-pub fn allow(path: &Path, content: Content, force: bool) -> Result<()> {
+pub(crate) fn allow(path: &Path, content: Content, force: bool) -> Result<()> {
     if path.starts_with("/dev") || path.starts_with("/proc") {
         return Ok(());
     }

@@ -31,7 +31,7 @@ impl Output {
     /// # Errors
     /// `path` exists and `force` is not set, or holds what this program did not write; `path` is, contains, or lies in `input`; it is no directory; nothing can be written
     /// beside it.
-    pub fn prepare(path: &Path, input: &Path, events: &str, force: bool) -> Result<Output> {
+    pub(crate) fn prepare(path: &Path, input: &Path, events: &str, force: bool) -> Result<Output> {
         let input = input.canonicalize().map_err(|error| Error::io(input, "cannot find the trace", &error))?;
         let output = Output::checked(path, force, |place| {
             if place.starts_with(&input) {
@@ -56,7 +56,7 @@ impl Output {
     ///
     /// # Errors
     /// `path` exists and `force` is not set, or holds what this program did not write; nothing can be written beside it.
-    pub fn fresh(path: &Path, force: bool) -> Result<Output> {
+    pub(crate) fn fresh(path: &Path, force: bool) -> Result<Output> {
         Output::checked(path, force, |_| Ok(()))
     }
 
@@ -105,7 +105,7 @@ impl Output {
     }
 
     /// The directory to write into.
-    pub fn making(&self) -> &Path {
+    pub(crate) fn making(&self) -> &Path {
         self.making.path()
     }
 
@@ -114,7 +114,7 @@ impl Output {
     /// # Errors
     /// The operating system refuses, then whatever was there before is there again; another run has put its output there meanwhile, or
     /// somebody something else into the one that is to be replaced.
-    pub fn publish(self) -> Result<()> {
+    pub(crate) fn publish(self) -> Result<()> {
         let Output { path, set_aside, making, unfinished, force, .. } = self;
         drop(set_aside);
         manifest::write(making.path())?;

@@ -29,7 +29,7 @@ pub fn print(bytes: &[u8]) -> Result<()> {
 /// Names of standard output as a file.
 const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
-/// Writes a file that appears complete or not at all, or to standard output; what is there is overwritten if [`conflicts::allow`] says so.
+/// Writes a file that appears complete or not at all, or to standard output; what is there is overwritten if `conflicts::allow` says so.
 ///
 /// # Errors
 /// The operating system refuses, or there is something that may not be overwritten.
@@ -55,7 +55,12 @@ fn put(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// The operating system refuses, or there is something that may not be overwritten.
-pub fn write_all<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)], content: Content, force: bool) -> Result<()> {
+pub(crate) fn write_all<T: AsRef<[u8]>>(
+    directory: &Path,
+    files: &[(String, T)],
+    content: Content,
+    force: bool,
+) -> Result<()> {
     let place = resolve(directory);
     if place.is_dir() {
         conflicts::allow_all(&place, content, force)?;
@@ -116,7 +121,7 @@ fn write_directory<T: AsRef<[u8]>>(directory: &Path, place: &Path, files: &[(Str
 ///
 /// # Errors
 /// It cannot.
-pub fn probe(path: &Path) -> Result<()> {
+pub(crate) fn probe(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(metadata) if metadata.is_dir() => return Err(Error::new("cannot write: it is a directory").in_file(path)),
         // Opening a pipe would wait for a reader.

@@ -36,7 +36,7 @@ type DirectoryEntries = BTreeMap<String, Option<u64>>;
 ///
 /// # Errors
 /// The directory cannot be read, or the list not be written.
-pub fn write(directory: &Path) -> Result<()> {
+pub(super) fn write(directory: &Path) -> Result<()> {
     let mut entries = DirectoryEntries::new();
     let mut youngest = SystemTime::UNIX_EPOCH;
     walk(directory, &mut |name, metadata| {
@@ -66,7 +66,7 @@ pub fn write(directory: &Path) -> Result<()> {
 ///
 /// # Errors
 /// It is not: there is no list, or something that it does not have, or that was changed since.
-pub fn check(directory: &Path, shown: &Path) -> Result<()> {
+pub(super) fn check(directory: &Path, shown: &Path) -> Result<()> {
     let (mut entries, mut times) = (DirectoryEntries::new(), BTreeMap::new());
     walk(directory, &mut |name, metadata| {
         // Neither a file nor a directory: no list has a size that large.

@@ -63,7 +63,7 @@ pub fn expect_little() {
 }
 
 /// Returns to the system what was freed between blocks that are still in use: what grows step by step leaves gaps, which larger blocks do not fit in.
-pub fn return_gaps() {
+pub(crate) fn return_gaps() {
     #[cfg(target_env = "gnu")]
     if IS_PROGRAM.load(Ordering::Relaxed) {
         // SAFETY: malloc_trim(3) may be called at any time.
@@ -74,12 +74,12 @@ pub fn return_gaps() {
 }
 
 /// For work in which large blocks come and go: they are kept for the next ones, since the system would have to clear new pages each time.
-pub fn keep_large_blocks() {
+pub(crate) fn keep_large_blocks() {
     own_pages_from(32 << 20, 64 << 20);
 }
 
 /// For work in which large blocks stay: they have pages of their own again, and what was kept is returned to the system.
-pub fn return_large_blocks() {
+pub(crate) fn return_large_blocks() {
     own_pages_from(1 << 20, 8 << 20);
     return_gaps();
 }

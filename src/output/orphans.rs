@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The name of an unfinished output begins like this: `.NAME.part-HOST-PROCESS-`.
-pub fn prefix(output: &OsStr) -> OsString {
+pub(super) fn prefix(output: &OsStr) -> OsString {
     let mut name = common_prefix(output);
     name.push(format!("{}-{}-", host(), std::process::id()));
     name
@@ -36,7 +36,7 @@ fn host() -> String {
 
 /// Looks for unfinished outputs of the same name in `parent`. Those of processes of this computer that have ended are removed. Returns
 /// what the user should know.
-pub fn sweep(parent: &Path, output: &OsStr) -> Vec<String> {
+pub(super) fn sweep(parent: &Path, output: &OsStr) -> Vec<String> {
     let start = common_prefix(output);
     let (Some(start), Ok(entries)) = (start.to_str(), std::fs::read_dir(parent)) else { return Vec::new() };
     let mut names: Vec<String> = entries

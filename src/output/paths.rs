@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// What a command reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input<'a> {
+pub(crate) enum Input<'a> {
     /// A trace, or the true times of one: everything in its directory.
     Trace(&'a Path),
     /// A single file.
@@ -103,7 +103,7 @@ impl Target<'_> {
 ///
 /// # Errors
 /// One does, cannot, or may not.
-pub fn check(inputs: &[Input], targets: &[Target], force: bool) -> Result<()> {
+pub(crate) fn check(inputs: &[Input], targets: &[Target], force: bool) -> Result<()> {
     let mut earlier: Vec<(&Target, PathBuf)> = Vec::new();
     for target in targets {
         if target.path == Path::new("-") {

@@ -55,7 +55,7 @@ impl SetAside {
     ///
     /// # Errors
     /// There is not enough.
-    pub fn new() -> Result<SetAside> {
+    pub(crate) fn new() -> Result<SetAside> {
         let failed = |error: io::Error| {
             Error::new(format!("cannot reserve the resources for cleaning up after an error: {error}"))
                 .hint("raise the limits for memory and for open files, ulimit -v and ulimit -n")
@@ -81,7 +81,7 @@ pub(crate) struct Unfinished(PathBuf);
 
 impl Unfinished {
     /// For an existing directory, with what is set aside for it.
-    pub fn new(directory: &Path, _: &SetAside) -> Unfinished {
+    pub(crate) fn new(directory: &Path, _: &SetAside) -> Unfinished {
         unfinished().push(directory.to_path_buf());
         Unfinished(directory.to_path_buf())
     }
@@ -90,7 +90,7 @@ impl Unfinished {
     ///
     /// # Errors
     /// Those of `act`.
-    pub fn make<T>(path: &Path, act: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<(T, Unfinished)> {
+    pub(crate) fn make<T>(path: &Path, act: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<(T, Unfinished)> {
         listening()?;
         let mut list = unfinished();
         let made = act()?;
@@ -99,7 +99,7 @@ impl Unfinished {
     }
 
     /// Does something that no signal interrupts; after it the directory is safe.
-    pub fn finish<T>(self, act: impl FnOnce() -> T) -> T {
+    pub(crate) fn finish<T>(self, act: impl FnOnce() -> T) -> T {
         let mut list = unfinished();
         let outcome = act();
         list.retain(|directory| *directory != self.0);

@@ -5,7 +5,7 @@ use clc_trace::{Error, Result};
 use std::path::Path;
 
 /// File beside the truth files with all parameters of the run.
-pub const PARAMETERS: &str = "parameters.json";
+pub(crate) const PARAMETERS: &str = "parameters.json";
 
 /// Makes `directory/truth`.
 ///

@@ -18,7 +18,7 @@ const NAME: &str = "traces";
 const BUFFER_FLUSH: u8 = 10;
 
 /// Directory for event files in a new trace.
-pub fn event_directory(format: Format) -> &'static str {
+pub(crate) fn event_directory(format: Format) -> &'static str {
     match format {
         Format::Otf2 => NAME,
         Format::Native => EVENTS,
@@ -27,7 +27,7 @@ pub fn event_directory(format: Format) -> &'static str {
 
 /// What came out, of the whole trace.
 #[derive(Debug)]
-pub struct Converted {
+pub(crate) struct Converted {
     /// Number of events written, by location.
     pub events: HashMap<LocationId, u64>,
     /// What the target cannot hold.
@@ -36,13 +36,13 @@ pub struct Converted {
 
 impl Converted {
     /// What the target cannot hold, for the report.
-    pub fn losses(&self) -> Vec<LossCount> {
+    pub(crate) fn losses(&self) -> Vec<LossCount> {
         let of = |(what, kind, count): (Lost, &str, u64)| LossCount { what, kind: kind.to_owned(), count };
         self.loss.iter().map(of).collect()
     }
 
     /// What a correction of the target may do otherwise than one of the source.
-    pub fn warning(&self) -> Option<&'static str> {
+    pub(crate) fn warning(&self) -> Option<&'static str> {
         (self.loss.of(Lost::Events) > 0).then_some(
             "events without fields cannot be written as OTF2; without them, nearby times may be corrected differently",
         )
@@ -54,7 +54,7 @@ impl Converted {
 ///
 /// # Errors
 /// Reading or writing fails; failures of the transport.
-pub fn convert_locations(
+pub(crate) fn convert_locations(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     target: &Path,
@@ -216,7 +216,7 @@ fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) ->
 ///
 /// # Errors
 /// `target` is no trace.
-pub fn event_bytes(opened: &TraceHandle, target: &Path) -> Result<[u64; 2]> {
+pub(crate) fn event_bytes(opened: &TraceHandle, target: &Path) -> Result<[u64; 2]> {
     let size = |archive: &Archive| {
         let locations = opened.definitions.locations.iter();
         let sizes = locations.map(|location| archive.event_file_size(location.id).unwrap_or(0));
@@ -229,7 +229,7 @@ pub fn event_bytes(opened: &TraceHandle, target: &Path) -> Result<[u64; 2]> {
 ///
 /// # Errors
 /// Reading or writing fails.
-pub fn convert_globals(opened: &TraceHandle, target: &Path, converted: &mut Converted) -> Result<()> {
+pub(crate) fn convert_globals(opened: &TraceHandle, target: &Path, converted: &mut Converted) -> Result<()> {
     let mut definitions = opened.definitions.clone();
     for location in &mut definitions.locations {
         if let Some(&events) = converted.events.get(&location.id) {

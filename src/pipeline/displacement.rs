@@ -43,7 +43,7 @@ pub struct LocationSum {
 
 impl LocationSum {
     /// Mean move of the moved events, in ticks.
-    pub fn mean_ticks(&self) -> f64 {
+    pub(crate) fn mean_ticks(&self) -> f64 {
         if self.moved == 0 {
             return 0.0;
         }
@@ -168,7 +168,7 @@ impl Default for DisplacementCounts {
 
 impl DisplacementCounts {
     /// `events` events of a location that does not change at all.
-    pub fn unchanged(events: u64) -> Self {
+    pub(crate) fn unchanged(events: u64) -> Self {
         let mut counts =
             DisplacementCounts { events, intervals: events.saturating_sub(1), ..DisplacementCounts::default() };
         counts.classes[0] = counts.intervals;
@@ -243,7 +243,7 @@ impl DisplacementCounts {
     }
 
     /// Adds the counts of other locations.
-    pub fn merge(&mut self, other: &DisplacementCounts) {
+    pub(crate) fn merge(&mut self, other: &DisplacementCounts) {
         self.events += other.events;
         self.moved += other.moved;
         self.largest = self.largest.max(other.largest);
@@ -267,7 +267,7 @@ impl DisplacementCounts {
     }
 
     /// The moves alone.
-    pub fn sum(&self) -> LocationSum {
+    pub(crate) fn sum(&self) -> LocationSum {
         LocationSum { events: self.events, moved: self.moved, largest: self.largest, sum: self.sum }
     }
 

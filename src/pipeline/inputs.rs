@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileStamp {
+pub(crate) struct FileStamp {
     bytes: u64,
     /// Seconds and nanoseconds.
     modified: (i64, i64),
@@ -23,7 +23,7 @@ pub struct FileStamp {
 
 impl FileStamp {
     /// Of an open file, or of one that a path led to.
-    pub fn new(metadata: &Metadata) -> FileStamp {
+    pub(crate) fn new(metadata: &Metadata) -> FileStamp {
         FileStamp {
             bytes: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -49,7 +49,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// For the rank that reads anchor and definitions.
-    pub fn of_whole(archive: &Archive) -> Inputs {
+    pub(crate) fn of_whole(archive: &Archive) -> Inputs {
         let with_stamp = |path: PathBuf| {
             let stamp = stamp(&path);
             (path, stamp)
@@ -59,7 +59,7 @@ impl Inputs {
     }
 
     /// Adds the files of the locations of some timelines.
-    pub fn add_share(
+    pub(crate) fn add_share(
         &mut self,
         archive: &Archive,
         definitions: &Definitions,
@@ -79,7 +79,7 @@ impl Inputs {
     ///
     /// # Errors
     /// One of them has changed.
-    pub fn compare_whole(&self) -> Result<()> {
+    pub(crate) fn compare_whole(&self) -> Result<()> {
         self.whole.iter().try_for_each(|(path, before)| compare(path, *before))
     }
 
@@ -87,7 +87,7 @@ impl Inputs {
     ///
     /// # Errors
     /// A file has changed.
-    pub fn compare(&self, archive: &Archive, definitions: &Definitions, timelines: &[Timeline]) -> Result<()> {
+    pub(crate) fn compare(&self, archive: &Archive, definitions: &Definitions, timelines: &[Timeline]) -> Result<()> {
         self.compare_whole()?;
         let mut before = self.locations.iter();
         for timeline in &timelines[self.share.clone()] {

@@ -1,26 +1,28 @@
 //! Scanning the hosted timelines once and matching what they did with whom.
 
+use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use crate::pipeline::timeline_scan::{KnownCalls, MpiCalls, Scratch, TimelineScan, scan};
 use crate::report::Warnings;
 use clc_clock::{RANGE, RefinedClocks};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
-use clc_engine::matching::accelerators::AcceleratorCalls;
-use clc_engine::matching::calls::Calls;
 use clc_engine::matching::collectives::{Rules, match_collectives};
 use clc_engine::matching::communicators::{CommTable, join_everywhere};
+use clc_engine::matching::extract::calls::Calls;
 use clc_engine::matching::extracted::{Extract, Leftovers};
 use clc_engine::matching::messages::match_messages;
 use clc_engine::matching::split::{self, Numbers, SplitTimeline};
 use clc_engine::matching::undefined::UndefinedPeer;
+use clc_engine::matching::within::accelerators::AcceleratorCalls;
 use clc_engine::replay::program::{OwnTimelines, Program};
 use clc_engine::replay::settle::settle;
 use clc_trace::progress::Progress;
 use clc_trace::{LocationId, MpiRank, OwnTimeline, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::latency::LatencyBasis;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use crate::pipeline::local_trace::{LoadOptions, LoadedLocation, LocalTrace};
+pub use crate::pipeline::local_trace::{LoadOptions, LocalTrace};
 
 /// Scans all hosted timelines and matches them. Collective over the analysis ranks; a failure is everybody's.
 ///
@@ -51,50 +53,9 @@ pub(crate) fn load_with(
     let hosted = opened.placement.hosted_by(transport.rank());
     let table = CommTable::new(&opened.definitions);
     let first = TimelineNumber(hosted.start as u32);
-    let expected: u64 = hosted
-        .clone()
-        .flat_map(|t| &opened.timelines.all[t].locations)
-        .map(|&l| opened.definitions.locations[l].claimed_events)
-        .fold(0, u64::saturating_add);
-    progress.phase("scan", expected);
-    let calls = match Calls::of(&opened.definitions) {
-        calls if options.handles => calls.with_handles(&opened.definitions),
-        calls => calls,
-    };
-    let accelerators = AcceleratorCalls::of(&opened.definitions);
-    let run = |mpi: MpiCalls<'_>| {
-        let calls = KnownCalls { mpi, accelerators: &accelerators };
-        // As many as there are threads at work.
-        let spare: Mutex<Vec<Scratch>> = Mutex::default();
-        let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.workers.run(hosted.len(), progress, |job, advance| {
-            let timeline = TimelineNumber((hosted.start + job) as u32);
-            let clocks = refined.map(|refined| (refined, timeline));
-            let mut scratch = spares().pop().unwrap_or_default();
-            let timeline = &opened.timelines.all[timeline];
-            let scanned = scan(opened, timeline, &table, options, clocks, calls, (&mut scratch, advance));
-            spares().push(scratch);
-            scanned
-        })
-    };
-    let synchronous = calls.synchronous();
-    let mut scanned = agree(transport, run(MpiCalls::Sought(&synchronous)))?;
-    // Few traces have what only regions tell; those are read once more.
-    let divided = |scanned: &TimelineScan| scanned.extract.part_of.iter().any(|&part| part > 0);
-    let orders = calls.create_handles() || scanned.iter().any(TimelineScan::has_orders);
-    let mut found = [i64::from(orders), i64::from(scanned.iter().any(divided))];
-    transport.all_reduce(ReduceOp::Max, &mut found)?;
-    let [with_orders, with_own] = found.map(|found| found != 0);
-    if with_orders {
-        scanned = agree(transport, run(MpiCalls::All(&calls)))?;
-    }
-    progress.finish();
-    let (mut extracts, mut locations) = (Vec::with_capacity(hosted.len()), Vec::with_capacity(hosted.len()));
-    for TimelineScan { extract, locations: own, warnings: odd } in scanned {
-        extracts.push(extract);
-        locations.push(own);
-        warnings.merge(odd);
-    }
+    let scanned = scan_hosted(transport, opened, hosted, &table, options, refined, progress)?;
+    let Scanned { mut extracts, mut locations, warnings: odd, with_orders, with_own } = scanned;
+    odd.into_iter().for_each(|odd| warnings.merge(odd));
 
     let (shift, span) = fit_to_zero(transport, &mut extracts, &locations)?;
     let raw_origin = raw_origin(transport, &locations)?;
@@ -140,6 +101,75 @@ pub(crate) fn load_with(
     settle(transport, &mut program)?;
     let latency_basis = LatencyBasis::default();
     Ok(LocalTrace { program, own, locations, shift, span, raw_origin, leftovers, joined_communicators, latency_basis })
+}
+
+/// What the scans of all hosted timelines found.
+struct Scanned {
+    extracts: Vec<Extract>,
+    locations: Vec<Vec<LoadedLocation>>,
+    warnings: Vec<Warnings>,
+    /// Whether any timeline, on any rank, has orders that are no messages.
+    with_orders: bool,
+    /// Whether any location, on any rank, has a timeline of its own.
+    with_own: bool,
+}
+
+/// Scans the hosted timelines, twice if regions tell more. Collective over the analysis ranks.
+fn scan_hosted(
+    transport: &mut dyn Transport,
+    opened: &TraceHandle,
+    hosted: Range<usize>,
+    table: &CommTable<'_>,
+    options: &LoadOptions,
+    refined: Option<&RefinedClocks>,
+    progress: &dyn Progress,
+) -> Result<Scanned> {
+    let expected: u64 = hosted
+        .clone()
+        .flat_map(|t| &opened.timelines.all[t].locations)
+        .map(|&l| opened.definitions.locations[l].claimed_events)
+        .fold(0, u64::saturating_add);
+    progress.phase("scan", expected);
+    let calls = match Calls::of(&opened.definitions) {
+        calls if options.handles => calls.with_handles(&opened.definitions),
+        calls => calls,
+    };
+    let accelerators = AcceleratorCalls::of(&opened.definitions);
+    let run = |mpi: MpiCalls<'_>| {
+        let calls = KnownCalls { mpi, accelerators: &accelerators };
+        // As many as there are threads at work.
+        let spare: Mutex<Vec<Scratch>> = Mutex::default();
+        let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.workers.run(hosted.len(), progress, |job, advance| {
+            let timeline = TimelineNumber((hosted.start + job) as u32);
+            let clocks = refined.map(|refined| (refined, timeline));
+            let mut scratch = spares().pop().unwrap_or_default();
+            let timeline = &opened.timelines.all[timeline];
+            let scanned = scan(opened, timeline, table, options, clocks, calls, (&mut scratch, advance));
+            spares().push(scratch);
+            scanned
+        })
+    };
+    let synchronous = calls.synchronous();
+    let mut scanned = agree(transport, run(MpiCalls::Sought(&synchronous)))?;
+    // Few traces have what only regions tell; those are read once more.
+    let divided = |scanned: &TimelineScan| scanned.extract.part_of.iter().any(|&part| part > 0);
+    let orders = calls.create_handles() || scanned.iter().any(TimelineScan::has_orders);
+    let mut found = [i64::from(orders), i64::from(scanned.iter().any(divided))];
+    transport.all_reduce(ReduceOp::Max, &mut found)?;
+    let [with_orders, with_own] = found.map(|found| found != 0);
+    if with_orders {
+        scanned = agree(transport, run(MpiCalls::All(&calls)))?;
+    }
+    progress.finish();
+    let (extracts, locations) = (Vec::with_capacity(hosted.len()), Vec::with_capacity(hosted.len()));
+    let mut all = Scanned { extracts, locations, warnings: Vec::new(), with_orders, with_own };
+    for TimelineScan { extract, locations, warnings } in scanned {
+        all.extracts.push(extract);
+        all.locations.push(locations);
+        all.warnings.push(warnings);
+    }
+    Ok(all)
 }
 
 /// Numbers the timelines of single locations of the whole trace. Collective over the analysis ranks.

@@ -2,8 +2,8 @@
 
 use clc_archive::ScanSummary;
 use clc_clock::{Clock, ClockCursor, Method, RefinedClocks};
+use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::matching::extracted::Leftovers;
-use clc_engine::matching::fences::Fences;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::program::Program;
 use clc_trace::workers::Workers;
@@ -71,7 +71,7 @@ impl LoadedLocation {
     ///
     /// # Errors
     /// They cannot be used.
-    pub fn readers_clock(&self) -> Result<Clock> {
+    pub(crate) fn readers_clock(&self) -> Result<Clock> {
         let offsets = self.recorded.as_deref().unwrap_or(&self.offsets);
         let clock = Method::Linear.clock(offsets).map(Clock::from)?;
         let (first, last) = self.summary.time_span.unwrap_or((0, 0));
@@ -83,7 +83,7 @@ impl LoadedLocation {
 impl LocalTrace {
     /// All locations of the process (or other location group) whose shared timeline is `process`, whatever timelines they have: the timeline of each, and its
     /// place in there. The main location comes first, the others in the order of their definitions.
-    pub fn locations_of(&self, process: LocalTimeline) -> Vec<(LocalTimeline, usize)> {
+    pub(crate) fn locations_of(&self, process: LocalTimeline) -> Vec<(LocalTimeline, usize)> {
         let places =
             |timeline: LocalTimeline| (0..self.locations[timeline].len()).map(move |number| (timeline, number));
         let mut all: Vec<_> = self.program.timelines_of(process).flat_map(places).collect();
@@ -95,7 +95,7 @@ impl LocalTrace {
     }
 
     /// Puts the times of visited events under other clocks, without a shift, in the place of the pre-synchronised ones.
-    pub fn retime(&mut self, workers: Workers, clocks: &RefinedClocks) {
+    pub(crate) fn retime(&mut self, workers: Workers, clocks: &RefinedClocks) {
         let numbers: Vec<TimelineNumber> =
             (0..self.locations.len()).map(|local| self.program.number(LocalTimeline::at(local))).collect();
         self.program.retime(workers, |local| {
@@ -105,7 +105,7 @@ impl LocalTrace {
     }
 
     /// Makes the pre-synchronised times those of the clocks of the locations again.
-    pub fn retime_by_locations(&mut self, workers: Workers) {
+    pub(crate) fn retime_by_locations(&mut self, workers: Workers) {
         let (locations, shift) = (&self.locations, self.shift.0);
         self.program.retime(workers, |local| {
             let mut cursors: Vec<ClockCursor<'_>> =

@@ -28,17 +28,17 @@ impl LocalTrace {
 
 impl<'a> LocationClock<'a> {
     /// The pre-synchronised time at a recorded one, which need not be that of an event: beyond the range of clocks it is that of the range's end.
-    pub fn presynchronised(&self, recorded: u64) -> Ticks {
+    pub(crate) fn presynchronised(&self, recorded: u64) -> Ticks {
         self.clock.map(Ticks(recorded.min(RANGE as u64) as i64)) + self.shift
     }
 
     /// The same of event `number`, as a place in the order of its timeline.
-    pub fn position(&self, number: EventNumber, recorded: u64) -> Position {
+    pub(crate) fn position(&self, number: EventNumber, recorded: u64) -> Position {
         Position { time: self.presynchronised(recorded), location: self.location, number }
     }
 
     /// Whether recorded times are pre-synchronised ones.
-    pub fn is_identity(&self) -> bool {
+    pub(crate) fn is_identity(&self) -> bool {
         self.clock.kind() == ModelKind::Identity && self.shift == Ticks::ZERO
     }
 
@@ -48,7 +48,7 @@ impl<'a> LocationClock<'a> {
     }
 
     /// For the events of the location, in order, with the correction of its timeline.
-    pub fn corrected_by(&self, correction: &'a Correction) -> CorrectedCursor<'a> {
+    pub(crate) fn corrected_by(&self, correction: &'a Correction) -> CorrectedCursor<'a> {
         CorrectedCursor { location: self.cursor(), correction: correction.cursor() }
     }
 }
@@ -64,7 +64,7 @@ pub struct LocationCursor<'a> {
 impl LocationCursor<'_> {
     /// Event `number`, recorded no earlier than the one asked for last.
     #[inline(always)]
-    pub fn position(&mut self, number: EventNumber, recorded: u64) -> Position {
+    pub(crate) fn position(&mut self, number: EventNumber, recorded: u64) -> Position {
         let time = Ticks(self.clock.map(Ticks(recorded as i64)).0 + self.shift);
         Position { time, location: self.location, number }
     }
@@ -82,7 +82,7 @@ impl LocationCursor<'_> {
 
 /// Pre-synchronises and corrects the times of the events of one location.
 #[derive(Debug, Clone)]
-pub struct CorrectedCursor<'a> {
+pub(crate) struct CorrectedCursor<'a> {
     location: LocationCursor<'a>,
     correction: CorrectionCursor<'a>,
 }
@@ -90,14 +90,14 @@ pub struct CorrectedCursor<'a> {
 impl CorrectedCursor<'_> {
     /// Before and after the correction: event `number`, recorded no earlier than the one asked for last.
     #[inline(always)]
-    pub fn map(&mut self, number: EventNumber, recorded: u64) -> (i64, i64) {
+    pub(crate) fn map(&mut self, number: EventNumber, recorded: u64) -> (i64, i64) {
         let position = self.location.position(number, recorded);
         (position.time.0, self.correction.map(position).0)
     }
 
     /// As [`CorrectedCursor::map`] for the events from number `first` on, which were `recorded`: puts their times `before` and `after` the correction into
     /// these, which are as long.
-    pub fn map_all(&mut self, first: EventNumber, recorded: &[i64], before: &mut [i64], after: &mut [i64]) {
+    pub(crate) fn map_all(&mut self, first: EventNumber, recorded: &[i64], before: &mut [i64], after: &mut [i64]) {
         self.location.map_all(recorded, before);
         let Some(&time) = before.first() else { return };
         let from = Position { time: Ticks(time), location: self.location.location, number: first };
@@ -107,7 +107,7 @@ impl CorrectedCursor<'_> {
 
 /// A time that is global already (those of snapshots and markers are made from pre-synchronised ones), shifted and corrected. It comes after every event
 /// of that time.
-pub fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
+pub(crate) fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
     let time = Ticks(time.min(RANGE as u64) as i64) + shift;
     correction.map(Position { time, location, number: EventNumber::END }).0.max(0) as u64
 }

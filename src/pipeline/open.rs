@@ -42,7 +42,7 @@ impl TraceHandle {
     ///
     /// # Errors
     /// One of them has changed.
-    pub fn unchanged(&self, transport: &mut dyn Transport) -> Result<()> {
+    pub(crate) fn unchanged(&self, transport: &mut dyn Transport) -> Result<()> {
         agree(transport, self.inputs.compare(&self.archive, &self.definitions, &self.timelines.all))
     }
 

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 ///
 /// # Errors
 /// The event files cannot be read again; failures of the transport.
-pub fn calls_without_records(
+pub(crate) fn calls_without_records(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,

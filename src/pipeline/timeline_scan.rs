@@ -7,15 +7,17 @@ use crate::pipeline::visits::{Only, SendsWithin, Visit, VisitKind, Visits};
 use crate::report::Warnings;
 use clc_archive::ScanSummary;
 use clc_clock::{Clock, Method, RefinedClocks, put_forward};
-use clc_engine::matching::accelerators::{AcceleratorCalls, ProcessAccelerators};
-use clc_engine::matching::calls::Calls;
 use clc_engine::matching::communicators::CommTable;
 use clc_engine::matching::extract::Extractor;
+use clc_engine::matching::extract::calls::Calls;
 use clc_engine::matching::extracted::Extract;
 use clc_engine::matching::split::TiedLocations;
-use clc_engine::matching::threads::{Divided, ProcessThreadSteps, Steps};
+use clc_engine::matching::within::accelerators::{AcceleratorCalls, ProcessAccelerators};
+use clc_engine::matching::within::steps::Steps;
+use clc_engine::matching::within::threads::{Divided, ProcessThreadSteps};
+use clc_otf2::LocalDefinitions;
 use clc_trace::workers::Advance;
-use clc_trace::{ClockOffset, Event, RegionId, Result, Ticks, Timeline, TimelineNumber};
+use clc_trace::{ClockOffset, Event, LocationId, RegionId, Result, Ticks, Timeline, TimelineNumber};
 use controlled_logical_clock::forward::ForwardParameters;
 
 /// What the scan of one timeline found.
@@ -69,49 +71,92 @@ pub(super) fn scan(
     known: KnownCalls<'_>,
     (scratch, advance): (&mut Scratch, Advance<'_>),
 ) -> Result<TimelineScan> {
-    let archive = &opened.archive;
-    let mut warnings = Warnings::default();
     let mut locals = Vec::new();
     for &index in &timeline.locations {
-        locals.push(archive.local_definitions(opened.definitions.locations[index].id)?);
+        locals.push(opened.archive.local_definitions(opened.definitions.locations[index].id)?);
     }
-    // Locations of one process share its clock: one without records of its own uses those of another.
-    let fallback: Vec<ClockOffset> = locals
-        .iter()
-        .map(|local| &local.clock_offsets)
-        .find(|offsets| !offsets.is_empty())
-        .cloned()
-        .unwrap_or_default();
     let (calls, sought) = match known.mpi {
         MpiCalls::Sought(regions) => (None, regions),
         MpiCalls::All(calls) => (Some(calls), &[][..]),
     };
-    let mut extractor = Extractor::new(table, timeline.process).with_calls(calls);
-    // A refined clock can bring neighbours closer by a tick.
-    let close = match ForwardParameters::close(options.separation).0 {
-        close if close > 0 && options.presync.refines() => close.saturating_add(1),
-        close => close,
-    };
-    let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(|| std::mem::take(&mut scratch.visits));
-    let mut loaded: Vec<LoadedLocation> = Vec::new();
     let memory = std::mem::take(&mut scratch.steps);
-    let mut threads = Threads::new(opened, known.accelerators, &timeline.locations, memory);
-    for (number, (&index, local)) in timeline.locations.iter().zip(&locals).enumerate() {
-        let id = opened.definitions.locations[index].id;
-        let own = &local.clock_offsets;
-        if own.is_empty() && !fallback.is_empty() && options.presync != Method::None {
-            warnings.add("locations without clock offsets use those of another location of the same process");
+    let mut scan = OneScan {
+        opened,
+        timeline,
+        options,
+        refined,
+        calls,
+        sought,
+        // Locations of one process share its clock: one without records of its own uses those of another.
+        fallback: locals
+            .iter()
+            .map(|local| &local.clock_offsets)
+            .find(|offsets| !offsets.is_empty())
+            .cloned()
+            .unwrap_or_default(),
+        // A refined clock can bring neighbours closer by a tick.
+        close: match ForwardParameters::close(options.separation).0 {
+            close if close > 0 && options.presync.refines() => close.saturating_add(1),
+            close => close,
+        },
+        extractor: Extractor::new(table, timeline.process).with_calls(calls),
+        several: (timeline.locations.len() > 1).then(|| std::mem::take(&mut scratch.visits)),
+        threads: Threads::new(opened, known.accelerators, &timeline.locations, memory),
+        loaded: Vec::new(),
+        warnings: Warnings::default(),
+    };
+    for (number, local) in locals.iter().enumerate() {
+        scan.location(number, local, advance)?;
+    }
+    scan.finish(scratch)
+}
+
+/// A timeline that is scanned.
+struct OneScan<'a> {
+    opened: &'a TraceHandle,
+    timeline: &'a Timeline,
+    options: &'a LoadOptions,
+    refined: Option<(&'a RefinedClocks, TimelineNumber)>,
+    calls: Option<&'a Calls>,
+    sought: &'a [RegionId],
+    fallback: Vec<ClockOffset>,
+    close: i64,
+    extractor: Extractor<'a>,
+    /// What several locations do, until it can be brought into one order.
+    several: Option<Vec<Visit>>,
+    threads: Threads<'a>,
+    loaded: Vec<LoadedLocation>,
+    warnings: Warnings,
+}
+
+impl OneScan<'_> {
+    /// Clock and offsets of a location.
+    fn clock(&mut self, number: usize, id: LocationId, own: &[ClockOffset]) -> Result<(Clock, Vec<ClockOffset>)> {
+        if own.is_empty() && !self.fallback.is_empty() && self.options.presync != Method::None {
+            self.warnings.add("locations without clock offsets use those of another location of the same process");
         }
-        let offsets = if own.is_empty() { fallback.clone() } else { own.clone() };
-        let clock = match refined {
+        let offsets = if own.is_empty() { self.fallback.clone() } else { own.to_vec() };
+        let clock = match self.refined {
             Some((clocks, timeline)) => clocks.of_location(timeline, number as u32).clone(),
-            None => options
+            None => self
+                .options
                 .presync
                 .clock(&offsets)
                 .map(Clock::from)
-                .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?,
+                .map_err(|error| error.in_file(&self.opened.archive.local_definition_path(id)).at_location(id))?,
         };
-        let mut visits = Visits::new(number as u32, &clock, close, calls);
+        Ok((clock, offsets))
+    }
+
+    /// Scans one location.
+    fn location(&mut self, number: usize, local: &LocalDefinitions, advance: Advance<'_>) -> Result<()> {
+        let archive = &self.opened.archive;
+        let index = self.timeline.locations[number];
+        let id = self.opened.definitions.locations[index].id;
+        let (clock, offsets) = self.clock(number, id, &local.clock_offsets)?;
+        let (calls, sought) = (self.calls, self.sought);
+        let (threads, extractor) = (&mut self.threads, &mut self.extractor);
+        let mut visits = Visits::new(number as u32, &clock, self.close, calls);
         let mut within = SendsWithin { regions: sought, last: None, sent: false };
         let mut counted = 0u64;
         let mut count = |events: usize| {
@@ -120,7 +165,7 @@ pub(super) fn scan(
                 advance(std::mem::take(&mut counted));
             }
         };
-        let summary = match &mut several {
+        let summary = match &mut self.several {
             // Regions tell when a location posted a receive that another location may have been ahead of.
             Some(list) => {
                 let references = threads.steps.stream_references().unwrap_or_default();
@@ -142,10 +187,10 @@ pub(super) fn scan(
             }
             None if calls.is_some() => archive.scan_with(id, local, |event_number, raw, event| {
                 count(1);
-                visits.feed(event_number, raw, &event, &mut extractor)
+                visits.feed(event_number, raw, &event, extractor)
             }),
             None => {
-                let mut only = Only { visits: &mut visits, extractor: &mut extractor, within: &mut within, count };
+                let mut only = Only { visits: &mut visits, extractor, within: &mut within, count };
                 archive.scan_synchronisation(id, local, sought, &mut only)
             }
         };
@@ -158,25 +203,51 @@ pub(super) fn scan(
                 .check_range(Ticks(first as i64), Ticks(last as i64))
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
         }
-        summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
-        loaded.push(LoadedLocation { index, clock, offsets, recorded: None, summary });
+        summary.warnings.iter().for_each(|text| self.warnings.add(text.clone()));
+        self.loaded.push(LoadedLocation { index, clock, offsets, recorded: None, summary });
+        Ok(())
     }
-    let mut divided = Divided::default();
-    // Visited events of steps.
-    let mut event_of: Vec<(usize, u32)> = Vec::new();
-    if let Some(mut visits) = several {
-        divided = threads.divide(&loaded, refined, options, &mut warnings);
+
+    /// What was found, when all locations have been scanned.
+    fn finish(mut self, scratch: &mut Scratch) -> Result<TimelineScan> {
+        let mut divided = Divided::default();
+        // Visited events of steps.
+        let mut event_of: Vec<(usize, u32)> = Vec::new();
+        if let Some(mut visits) = self.several.take() {
+            divided = self.divide(&mut visits)?;
+            self.visit_in_order(&mut visits, &mut event_of)?;
+            scratch.visits = visits;
+        }
+        let mut extract = self.extractor.finish();
         if divided.is_divided() {
-            if refined.is_none() && options.presync.refines() {
-                put_right(&divided, options, &mut loaded, &mut visits, &mut threads.steps)?;
+            extract.thread_orders = self.threads.steps.orders(&divided, &event_of);
+            extract.part_of = divided.part_of;
+        }
+        extract.threads = divided.counts;
+        scratch.steps = self.threads.steps.into_memory();
+        Ok(TimelineScan { extract, locations: self.loaded, warnings: self.warnings })
+    }
+
+    /// Finds the locations that have timelines of their own, puts their clocks right, and adds the steps that matter to `visits`.
+    fn divide(&mut self, visits: &mut Vec<Visit>) -> Result<Divided> {
+        let divided = self.threads.divide(&self.loaded, self.refined, self.options, &mut self.warnings);
+        if divided.is_divided() {
+            if self.refined.is_none() && self.options.presync.refines() {
+                put_right(&divided, self.options, &mut self.loaded, visits, &mut self.threads.steps)?;
             }
             let step = |(step, at)| Visit { at, what: VisitKind::Step(step), near: false };
-            visits.extend(threads.steps.places(&divided).map(step));
+            visits.extend(self.threads.steps.places(&divided).map(step));
         }
+        Ok(divided)
+    }
+
+    /// Reads what several locations did in the order of time. `event_of` becomes the visited events of steps.
+    fn visit_in_order(&mut self, visits: &mut Vec<Visit>, event_of: &mut Vec<(usize, u32)>) -> Result<()> {
+        let (archive, extractor) = (&self.opened.archive, &mut self.extractor);
         visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number, visit.what.order()));
         for Visit { at, what, near } in visits.drain(..) {
-            let index = timeline.locations[at.location as usize];
-            let id = opened.definitions.locations[index].id;
+            let index = self.timeline.locations[at.location as usize];
+            let id = self.opened.definitions.locations[index].id;
             let visited = match what {
                 VisitKind::Event(event) => extractor.event(at, &event),
                 VisitKind::EnterReceive => extractor.enter_receive(at).map(|()| true),
@@ -192,16 +263,8 @@ pub(super) fn scan(
                 extractor.once(at)?;
             }
         }
-        scratch.visits = visits;
+        Ok(())
     }
-    let mut extract = extractor.finish();
-    if divided.is_divided() {
-        extract.thread_orders = threads.steps.orders(&divided, &event_of);
-        extract.part_of = divided.part_of;
-    }
-    extract.threads = divided.counts;
-    scratch.steps = threads.steps.into_memory();
-    Ok(TimelineScan { extract, locations: loaded, warnings })
 }
 
 /// The steps of the threads of a process, while it is scanned.

@@ -7,19 +7,19 @@ use std::time::Instant;
 
 /// Measures the phases of this analysis rank.
 #[derive(Debug, Default)]
-pub struct Timing {
+pub(crate) struct Timing {
     watch: Stopwatch,
     laps: Vec<(&'static str, f64, u64)>,
 }
 
 impl Timing {
     /// The first phase begins.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Timing { watch: Stopwatch::start(), laps: Vec::new() }
     }
 
     /// A phase ends that handled `events` events on this rank; the next one begins.
-    pub fn lap(&mut self, name: &'static str, events: u64) {
+    pub(crate) fn lap(&mut self, name: &'static str, events: u64) {
         self.laps.push((name, self.watch.lap(), events));
     }
 
@@ -27,7 +27,7 @@ impl Timing {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn gather(self, transport: &mut dyn Transport) -> Result<Vec<Phase>> {
+    pub(crate) fn gather(self, transport: &mut dyn Transport) -> Result<Vec<Phase>> {
         let mut nanoseconds: Vec<i64> = self.laps.iter().map(|(_, seconds, _)| (seconds * 1e9) as i64).collect();
         let mut events: Vec<i64> = self.laps.iter().map(|(_, _, events)| *events as i64).collect();
         transport.all_reduce(ReduceOp::Max, &mut nanoseconds)?;
@@ -39,7 +39,7 @@ impl Timing {
 
 /// Measures phases that follow each other.
 #[derive(Debug)]
-pub struct Stopwatch {
+pub(crate) struct Stopwatch {
     since: Instant,
 }
 
@@ -51,12 +51,12 @@ impl Default for Stopwatch {
 
 impl Stopwatch {
     /// Starts the first phase.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Stopwatch { since: Instant::now() }
     }
 
     /// Seconds since the start or the last lap; the next phase starts now.
-    pub fn lap(&mut self) -> f64 {
+    pub(crate) fn lap(&mut self) -> f64 {
         let now = Instant::now();
         let seconds = now.duration_since(self.since).as_secs_f64();
         self.since = now;

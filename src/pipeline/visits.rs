@@ -2,8 +2,8 @@
 
 use clc_archive::SynchronisationVisitor;
 use clc_clock::{Clock, ClockCursor, RANGE};
-use clc_engine::matching::calls::Calls;
 use clc_engine::matching::extract::Extractor;
+use clc_engine::matching::extract::calls::Calls;
 use clc_engine::matching::sync::EventCoordinates;
 use clc_trace::vector::widest;
 use clc_trace::{Error, Event, EventNumber, RegionId, Result, Ticks};

@@ -1,7 +1,7 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
 use crate::pipeline::displacement::{ChangedIntervals, DisplacementCounts, LocationSum};
-use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::local_trace::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{CorrectedCursor, LocationClock, map_global};
 use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// What came out of writing.
 #[derive(Debug)]
-pub struct WrittenEvents {
+pub(crate) struct WrittenEvents {
     /// Visited events whose time was not written as the correction has it.
     pub deviating: u64,
     /// Displacement of the hosted locations' events.
@@ -67,7 +67,7 @@ impl WrittenEvents {
 ///
 /// # Errors
 /// Reading or writing fails.
-pub fn write_locations(
+pub(crate) fn write_locations(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
@@ -300,7 +300,7 @@ impl TimeMap for TimestampMap<'_> {
 ///
 /// # Errors
 /// The marker file is damaged, failures of the transport.
-pub fn map_markers(
+pub(crate) fn map_markers(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
@@ -347,7 +347,7 @@ pub fn map_markers(
 ///
 /// # Errors
 /// Reading or writing fails.
-pub fn write_globals(
+pub(crate) fn write_globals(
     opened: &TraceHandle,
     target: &Path,
     new_span: Option<(i64, i64)>,
@@ -398,7 +398,7 @@ fn copy_siblings(siblings: &[Sibling], target: &Path, warnings: &mut Warnings) -
 }
 
 /// Clock properties for timestamps within `span`.
-pub fn new_clock_properties(old: &ClockProperties, span: Option<(i64, i64)>) -> ClockProperties {
+pub(crate) fn new_clock_properties(old: &ClockProperties, span: Option<(i64, i64)>) -> ClockProperties {
     let Some((first, last)) = span else { return *old };
     let moved = i128::from(first) - i128::from(old.global_offset);
     let realtime = old.realtime.and_then(|realtime| {
@@ -417,7 +417,7 @@ pub fn new_clock_properties(old: &ClockProperties, span: Option<(i64, i64)>) -> 
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn whole_span(transport: &mut dyn Transport, span: Option<(i64, i64)>) -> Result<Option<(i64, i64)>> {
+pub(crate) fn whole_span(transport: &mut dyn Transport, span: Option<(i64, i64)>) -> Result<Option<(i64, i64)>> {
     let mut ends = span.map_or([i64::MAX; 2], |(first, last)| [first, -last]);
     transport.all_reduce(ReduceOp::Min, &mut ends)?;
     Ok((ends[0] != i64::MAX).then_some((ends[0], -ends[1])))

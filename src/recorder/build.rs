@@ -4,28 +4,28 @@ use std::fmt::Write;
 use std::path::Path;
 
 #[allow(dead_code)]
-#[path = "../recording/format.rs"]
+#[path = "../recording/raw/format/mod.rs"]
 mod format;
 
 fn main() {
     println!("cargo::rerun-if-changed=calls.txt");
-    println!("cargo::rerun-if-changed=../recording/format.rs");
+    println!("cargo::rerun-if-changed=../recording/raw/format");
     let table = std::fs::read_to_string("calls.txt").expect("the table of functions");
     let mut code = String::new();
-    for (number, function) in format::functions(&table).enumerate() {
+    for (number, function) in format::calls::functions(&table).enumerate() {
         let function = function.unwrap_or_else(|| panic!("calls.txt: function {number} makes no sense"));
         write_function(&mut code, number, &function);
     }
     let directory = std::env::var_os("OUT_DIR").expect("cargo gives a directory");
     let checksum =
-        format!("/// Checksum of the table.\npub const TABLE: u64 = {};\n", format::checksum(table.as_bytes()));
+        format!("/// Checksum of the table.\npub(crate) const TABLE: u64 = {};\n", format::checksum(table.as_bytes()));
     for (name, code) in [("table.rs", checksum), ("wrappers.rs", code)] {
         std::fs::write(Path::new(&directory).join(name), code).expect("the directory is writable");
     }
 }
 
 /// The C function, the one for large counts, and the Fortran ones.
-fn write_function(code: &mut String, number: usize, function: &format::Function) {
+fn write_function(code: &mut String, number: usize, function: &format::calls::Function) {
     let name = function.name;
     let call = |mode: &str| {
         format!(
@@ -72,11 +72,11 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
 }
 
 /// What the state file has to learn after a function, by the bits that `calls::notes` names.
-fn notes(function: &format::Function) -> String {
-    use format::Effect::*;
+fn notes(function: &format::calls::Function) -> String {
+    use format::calls::Effect::*;
     let effect = function.effect;
     let noted = [
-        ("REQUEST", effect.gives(function.form) == format::Gives::Request),
+        ("REQUEST", effect.gives(function.form) == format::calls::Gives::Request),
         ("TEST", matches!(effect, Test | Testall | Testany | Testsome | Improbe | WinTest)),
         ("FREES", matches!(effect, CommFree | WinFree)),
         ("EPOCH", matches!(effect, WinLock | WinLockAll | WinUnlock | WinUnlockAll | WinComplete | WinWait | WinTest)),

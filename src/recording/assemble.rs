@@ -1,21 +1,21 @@
 //! From the raw files of all processes to a trace.
 
-use super::clocks::{NANOSECOND, START};
-use super::communicators::Catalogue;
-use super::definitions::{RESOLUTION, location};
-use super::events::{EventContext, events};
-use super::extra::EventOrExtra;
-use super::merge::Merge;
-use super::offsets::globally;
-use super::own::OwnNames;
-use super::plan::Plan;
-use super::raw::RawFile;
-use super::samples;
-use super::settings::RecordingSettings;
-use super::survey::ProcessSurvey;
-use super::target::TraceTarget;
-use super::windows::WindowCatalogue;
-use super::written::WrittenProcess;
+use crate::recording::clocks::offsets::globally;
+use crate::recording::clocks::{NANOSECOND, START};
+use crate::recording::communicators::Catalogue;
+use crate::recording::definitions::{RESOLUTION, location};
+use crate::recording::events::{EventContext, events};
+use crate::recording::extra::EventOrExtra;
+use crate::recording::nodes::samples;
+use crate::recording::own::OwnNames;
+use crate::recording::plan::Plan;
+use crate::recording::raw::RawFile;
+use crate::recording::raw::merge::Merge;
+use crate::recording::settings::RecordingSettings;
+use crate::recording::survey::ProcessSurvey;
+use crate::recording::target::TraceTarget;
+use crate::recording::windows::WindowCatalogue;
+use crate::recording::written::WrittenProcess;
 use clc_archive::Format;
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::CreateOptions;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// A recording that has become an archive.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AssembledRecording {
+pub(crate) struct AssembledRecording {
     /// Processes of the application.
     pub processes: u32,
     /// Nodes that they ran on.
@@ -51,7 +51,7 @@ pub struct AssembledRecording {
 ///
 /// # Errors
 /// There is nothing to make it from; files cannot be written.
-pub fn assemble(
+pub(crate) fn assemble(
     directory: &Path,
     target: &Path,
     format: Format,

@@ -5,18 +5,18 @@
 //! so its own identity, the number of the call and the first member of the new one are the same in all processes. What is not created by all members of
 //! a communicator is told by its members, and how many of them the same members have created before.
 
-use super::format::Effect;
-use super::records::NewComm;
+use crate::recording::raw::format::calls::Effect;
+use crate::recording::raw::records::NewComm;
 use clc_trace::{CommId, MpiRank};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// How a communicator was made: equal for all its members.
-pub type Identity = Arc<[u64]>;
+pub(super) type Identity = Arc<[u64]>;
 
 /// Members of a communicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Members {
+pub(super) enum Members {
     /// In order of their ranks.
     Intra(Arc<[MpiRank]>),
     /// Both groups, first the one whose first member comes first in the application.
@@ -25,7 +25,7 @@ pub enum Members {
 
 /// A communicator as a process knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JoinedCommunicator {
+pub(super) struct JoinedCommunicator {
     /// How it was made.
     pub identity: Identity,
     /// Rank of the process in it.
@@ -40,18 +40,18 @@ const GROUP: u64 = 3;
 const INTER: u64 = 4;
 
 /// Identity of `MPI_COMM_WORLD`.
-pub fn world() -> Identity {
+pub(super) fn world() -> Identity {
     Arc::from([WORLD])
 }
 
 /// Identity of `MPI_COMM_SELF`.
-pub fn own() -> Identity {
+pub(super) fn own() -> Identity {
     Arc::from([SELF])
 }
 
 /// A call that makes a communicator and has begun.
 #[derive(Debug, Clone)]
-pub struct Making {
+pub(super) struct Making {
     effect: Effect,
     parent: Option<Identity>,
     number: u64,
@@ -59,7 +59,7 @@ pub struct Making {
 
 /// The communicators of one process at a moment.
 #[derive(Debug)]
-pub struct Communicators {
+pub(super) struct Communicators {
     by_handle: HashMap<u64, JoinedCommunicator>,
     /// How many have been made of, or by, what the key says.
     made: HashMap<Identity, u64>,
@@ -67,7 +67,7 @@ pub struct Communicators {
 
 impl Communicators {
     /// At the beginning: the handles of the predefined ones.
-    pub fn new(world_handle: u64, own_handle: u64, rank: u32) -> Communicators {
+    pub(super) fn new(world_handle: u64, own_handle: u64, rank: u32) -> Communicators {
         let predefined = [
             (world_handle, JoinedCommunicator { identity: world(), rank }),
             (own_handle, JoinedCommunicator { identity: own(), rank: 0 }),
@@ -76,7 +76,7 @@ impl Communicators {
     }
 
     /// The one with this handle, if it is known.
-    pub fn get(&self, handle: u64) -> Option<&JoinedCommunicator> {
+    pub(super) fn get(&self, handle: u64) -> Option<&JoinedCommunicator> {
         self.by_handle.get(&handle)
     }
 
@@ -87,7 +87,7 @@ impl Communicators {
     }
 
     /// A call begins that may make one from the one with this handle.
-    pub fn begin(&mut self, effect: Effect, handle: u64) -> Making {
+    pub(super) fn begin(&mut self, effect: Effect, handle: u64) -> Making {
         let parent = self.get(handle).map(|known| Arc::clone(&known.identity));
         let collective = matches!(effect, Effect::CommCreate | Effect::CommIdup | Effect::IntercommMerge);
         let number = parent.as_ref().filter(|_| collective).map(|parent| self.count(parent)).unwrap_or(0);
@@ -95,7 +95,7 @@ impl Communicators {
     }
 
     /// The process has become a member of one. Returns its identity, and its members if they are listed; none if it cannot be told.
-    pub fn add(&mut self, making: &Making, new: NewComm) -> Option<(Identity, Option<Members>)> {
+    pub(super) fn add(&mut self, making: &Making, new: NewComm) -> Option<(Identity, Option<Members>)> {
         let mut groups: Vec<Vec<MpiRank>> = vec![new.members];
         groups.extend(new.remote);
         let first = |group: &Vec<MpiRank>| group.first().copied().unwrap_or(MpiRank(u32::MAX));
@@ -131,7 +131,7 @@ impl Communicators {
     }
 
     /// The one with this handle is freed, if it is still the one that the call was given.
-    pub fn remove(&mut self, handle: u64, identity: &Identity) {
+    pub(super) fn remove(&mut self, handle: u64, identity: &Identity) {
         if self.get(handle).is_some_and(|known| known.identity == *identity) {
             self.by_handle.remove(&handle);
         }
@@ -140,7 +140,7 @@ impl Communicators {
 
 /// All communicators of a recording.
 #[derive(Debug, Default)]
-pub struct Catalogue {
+pub(super) struct Catalogue {
     /// Members where some process has listed them.
     pub members: BTreeMap<Identity, Option<Members>>,
     names: HashMap<Identity, String>,
@@ -149,7 +149,7 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// Some process is a member.
-    pub fn add(&mut self, identity: Identity, members: Option<Members>, size: u32) {
+    pub(super) fn add(&mut self, identity: Identity, members: Option<Members>, size: u32) {
         // Ranks outside of the application have no name here.
         let valid = |group: &Arc<[MpiRank]>| group.iter().all(|rank| rank.0 < size);
         let members = members.filter(|members| match members {
@@ -163,36 +163,36 @@ impl Catalogue {
     }
 
     /// A process gives it a name: the first one does.
-    pub fn give_name(&mut self, identity: &Identity, name: &str) {
+    pub(super) fn give_name(&mut self, identity: &Identity, name: &str) {
         if !name.is_empty() {
             self.names.entry(Arc::clone(identity)).or_insert_with(|| name.to_owned());
         }
     }
 
     /// The name that the program has given it.
-    pub fn name(&self, identity: &Identity) -> Option<&str> {
+    pub(super) fn name(&self, identity: &Identity) -> Option<&str> {
         self.names.get(identity).map(String::as_str)
     }
 
     /// Numbers them: 0 is the world, 1 the process itself, the others follow in the order of their identities.
-    pub fn number(&mut self) {
+    pub(super) fn number(&mut self) {
         let made = self.members.iter().filter(|(_, members)| members.is_some()).map(|(identity, _)| identity);
         let all = [world(), own()].into_iter().chain(made.cloned());
         self.ids = all.zip(0..).map(|(identity, id)| (identity, CommId(id))).collect();
     }
 
     /// Number of a communicator; none if its members are not known.
-    pub fn id(&self, identity: &Identity) -> Option<CommId> {
+    pub(super) fn id(&self, identity: &Identity) -> Option<CommId> {
         self.ids.get(identity).copied()
     }
 
     /// Whether it is an inter-communicator.
-    pub fn is_inter(&self, identity: &Identity) -> bool {
+    pub(super) fn is_inter(&self, identity: &Identity) -> bool {
         matches!(self.members.get(identity), Some(Some(Members::Inter(..))))
     }
 
     /// How many processes exchange data in a collective operation on it.
-    pub fn size(&self, identity: &Identity, world_size: u32) -> u64 {
+    pub(super) fn size(&self, identity: &Identity, world_size: u32) -> u64 {
         match self.members.get(identity) {
             Some(Some(Members::Intra(group))) => group.len() as u64,
             Some(Some(Members::Inter(one, other))) => one.len().max(other.len()) as u64,

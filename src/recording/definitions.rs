@@ -1,11 +1,11 @@
 //! The definitions of the archive of a recording, but for the regions and the times.
 
-use super::communicators::{Catalogue, Members, own, world};
-use super::files::Files;
-use super::format::UNSEEN;
-use super::openmp_survey::ProcessTeams;
-use super::plan::Plan;
-use super::windows::WindowCatalogue;
+use crate::recording::communicators::{Catalogue, Members, own, world};
+use crate::recording::plan::Plan;
+use crate::recording::raw::files::Files;
+use crate::recording::raw::format::UNSEEN;
+use crate::recording::survey::openmp::ProcessTeams;
+use crate::recording::windows::WindowCatalogue;
 use clc_trace::{
     ClockProperties, CommId, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId,
     LocationId, LocationKind, MpiRank, SystemTreeNode, SystemTreeNodeId, Window,

@@ -5,7 +5,7 @@ use clc_trace::{Event, WindowId};
 
 /// How far a one-sided operation has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Completion {
+pub(super) enum Completion {
     /// Complete at its origin, by a call that waits for such operations.
     Blocking,
     /// Complete at its origin, by a request.
@@ -18,7 +18,7 @@ pub enum Completion {
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Extra {
+pub(super) enum Extra {
     /// OTF2 `RmaWinCreate`.
     WindowCreate(WindowId),
     /// OTF2 `RmaWinDestroy`.
@@ -32,18 +32,18 @@ pub enum Extra {
 }
 
 /// So many values a sample has at most.
-pub const MOST_VALUES: usize = 8;
+pub(super) const MOST_VALUES: usize = 8;
 
 /// The values of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Values {
+pub(super) struct Values {
     all: [f64; MOST_VALUES],
     count: usize,
 }
 
 impl Values {
     /// The first [`MOST_VALUES`] of a list.
-    pub fn of(list: &[f64]) -> Values {
+    pub(super) fn of(list: &[f64]) -> Values {
         let mut all = [0.0; MOST_VALUES];
         let count = list.len().min(MOST_VALUES);
         all[..count].copy_from_slice(&list[..count]);
@@ -57,7 +57,7 @@ impl Values {
 
 /// An event of either kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum EventOrExtra {
+pub(super) enum EventOrExtra {
     /// One that corrections know.
     Event(Event),
     /// Another one.
@@ -66,7 +66,7 @@ pub enum EventOrExtra {
 
 impl Extra {
     /// Its record type and its fields.
-    pub fn encode(self, order: ByteOrder) -> (u8, Vec<u8>) {
+    pub(super) fn encode(self, order: ByteOrder) -> (u8, Vec<u8>) {
         let mut fields = FieldWriter::new(order);
         let kind = match self {
             Extra::WindowCreate(window) | Extra::WindowDestroy(window) => {

@@ -25,7 +25,7 @@ const RANKS: [&str; 9] = [
 ];
 
 /// The rank of this process, if a launcher of MPI processes started it.
-pub fn rank() -> Option<u32> {
+pub(crate) fn rank() -> Option<u32> {
     clc_engine::comm::started_by_launcher()
         .then(|| RANKS.iter().find_map(|name| std::env::var(name).ok()?.trim().parse().ok()))
         .flatten()
@@ -35,7 +35,7 @@ pub fn rank() -> Option<u32> {
 ///
 /// # Errors
 /// It is in none of these places.
-pub fn library() -> Result<PathBuf> {
+pub(crate) fn library() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("CLC_REPLAY_RECORDER").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         let absolute = path.canonicalize();
@@ -54,7 +54,7 @@ pub fn library() -> Result<PathBuf> {
 ///
 /// # Errors
 /// The recorder cannot be found; a path cannot be put into the environment.
-pub fn command(words: &[OsString], raw: &Path, per_process: bool, schedule: &str) -> Result<Command> {
+pub(crate) fn command(words: &[OsString], raw: &Path, per_process: bool, schedule: &str) -> Result<Command> {
     let library = library()?;
     if library.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b':' | b' ')) {
         return Err(Error::new("the dynamic linker cannot preload a file whose path contains a colon or a space")
@@ -92,7 +92,7 @@ pub fn command(words: &[OsString], raw: &Path, per_process: bool, schedule: &str
 ///
 /// # Errors
 /// The recorder cannot be found.
-pub fn watched(states: &Path) -> Result<Command> {
+pub(crate) fn watched(states: &Path) -> Result<Command> {
     let program = std::env::current_exe().map_err(|error| Error::new(format!("cannot find this program: {error}")))?;
     let words: Vec<OsString> = [program.into_os_string()].into_iter().chain(std::env::args_os().skip(1)).collect();
     let mut command = command(&words, states, false, "start-end")?;
@@ -111,7 +111,7 @@ pub fn watched(states: &Path) -> Result<Command> {
 const DISCARDED: usize = 128 << 10;
 
 /// Gives a command variables that all processes that it starts are to have.
-pub fn hand_on(command: &mut Command, variables: &[(&str, String)]) {
+pub(crate) fn hand_on(command: &mut Command, variables: &[(&str, String)]) {
     const LIST: &str = "OMPI_MCA_mca_base_env_list";
     let mut forwarded =
         command.get_envs().find(|(name, _)| *name == LIST).and_then(|(_, value)| value).unwrap_or_default().to_owned();
@@ -124,7 +124,7 @@ pub fn hand_on(command: &mut Command, variables: &[(&str, String)]) {
 }
 
 /// Becomes the application; returns only if that fails.
-pub fn become_application(mut command: Command) -> Error {
+pub(crate) fn become_application(mut command: Command) -> Error {
     let error = command.exec();
     cannot_start(command.get_program(), &error)
 }
@@ -149,7 +149,7 @@ extern "C" fn pass_on(signal: c_int) {
 ///
 /// # Errors
 /// It cannot be started.
-pub fn run(mut command: Command) -> Result<ExitStatus> {
+pub(crate) fn run(mut command: Command) -> Result<ExitStatus> {
     let passed_on = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| {
         let handler = pass_on as extern "C" fn(c_int) as libc::sighandler_t;
         // SAFETY: the handler only calls what may be called in one. In the child, the signals have their usual effect again.
@@ -167,7 +167,7 @@ pub fn run(mut command: Command) -> Result<ExitStatus> {
 }
 
 /// The exit status to pass through: that of the application, or 128 and the signal that ended it, as shells have it.
-pub fn status_of(ended: ExitStatus) -> u8 {
+pub(crate) fn status_of(ended: ExitStatus) -> u8 {
     let status = ended.code().unwrap_or_else(|| 128 + ended.signal().unwrap_or(0));
     u8::try_from(status).unwrap_or(u8::MAX)
 }

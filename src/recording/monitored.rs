@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// How the job is watched.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct MonitorSetup {
+pub(crate) struct MonitorSetup {
     /// When the alarm is raised.
     pub alarm: Option<Alarm>,
     /// Where agents listen.
@@ -15,7 +15,7 @@ pub struct MonitorSetup {
 }
 
 /// Where a job that is watched keeps what belongs to that: beside its recording.
-pub fn monitor_directory(output: &Path) -> PathBuf {
+pub(crate) fn monitor_directory(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_os_string();
     name.push(".monitor");
     output.with_file_name(name)
@@ -25,7 +25,7 @@ pub fn monitor_directory(output: &Path) -> PathBuf {
 const LAUNCHES: [&str; 5] = ["PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"];
 
 /// Tells this start of a job from others. Processes that a launcher has started must agree without asking each other; who starts the launcher is alone.
-pub fn identity(directory: &Path, launched: bool) -> String {
+pub(crate) fn identity(directory: &Path, launched: bool) -> String {
     let mut words = vec![directory.as_os_str().to_string_lossy().into_owned()];
     if launched {
         words.extend(LAUNCHES.iter().filter_map(|name| std::env::var(name).ok()));
@@ -41,7 +41,7 @@ pub fn identity(directory: &Path, launched: bool) -> String {
 ///
 /// # Errors
 /// There is no place for their states.
-pub fn environment(directory: &Path, id: &str) -> Result<Vec<(&'static str, String)>> {
+pub(crate) fn environment(directory: &Path, id: &str) -> Result<Vec<(&'static str, String)>> {
     let states = state_directory(id)
         .map_err(|error| Error::new(format!("cannot create the shared state of the processes: {error}")))?;
     let program = std::env::current_exe().map_err(|error| Error::new(format!("cannot find this program: {error}")))?;
@@ -58,7 +58,13 @@ pub fn environment(directory: &Path, id: &str) -> Result<Vec<(&'static str, Stri
 ///
 /// # Errors
 /// The directory cannot be made.
-pub fn prepare(output: &Path, directory: &Path, id: String, command: String, watched: &MonitorSetup) -> Result<Job> {
+pub(crate) fn prepare(
+    output: &Path,
+    directory: &Path,
+    id: String,
+    command: String,
+    watched: &MonitorSetup,
+) -> Result<Job> {
     let about = About {
         id,
         name: output.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -89,7 +95,7 @@ fn nodes() -> Option<u32> {
 }
 
 /// After the end of a job: what remains of a successful one is removed; of another one it is said where it is.
-pub fn finish(job: &Job, succeeded: bool) -> Option<String> {
+pub(crate) fn finish(job: &Job, succeeded: bool) -> Option<String> {
     let alarm = job.about.alarm.as_ref().map(|alarm| job.directory.join(&alarm.file)).filter(|file| file.exists());
     if !succeeded || alarm.is_some() {
         let raised = alarm.map(|file| format!("; the alarm was raised: {}", file.display())).unwrap_or_default();

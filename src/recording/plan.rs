@@ -1,15 +1,15 @@
 //! What is known of a recording after the first pass over its files: processes, nodes, clocks.
 
-use super::clocks::{Counter, ProcessClock, START};
-use super::files::{Files, open_all};
-use super::format::Function;
-use super::measured::{self, Batch};
-use super::offsets::{composed, relatives};
-use super::raw::table;
-use super::samples::{self, METRICS, Samples};
-use super::settings::RecordingSettings;
-use super::shared_clocks::SharedClocks;
-use super::survey::{ProcessSurvey, survey};
+use crate::recording::clocks::measured::{self, Batch};
+use crate::recording::clocks::offsets::{composed, relatives};
+use crate::recording::clocks::shared::SharedClocks;
+use crate::recording::clocks::{Counter, ProcessClock, START};
+use crate::recording::nodes::samples::{self, METRICS, Samples};
+use crate::recording::raw::files::{Files, open_all};
+use crate::recording::raw::format::calls::Function;
+use crate::recording::raw::table;
+use crate::recording::settings::RecordingSettings;
+use crate::recording::survey::{ProcessSurvey, survey};
 use clc_simulate::ClockSpec;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
@@ -20,21 +20,27 @@ use std::path::Path;
 /// So many processes of which something is missing are named.
 const NAMED: usize = 8;
 
+/// Nodes with their names.
+type Nodes = Vec<(u64, String)>;
+
+/// What is known of the counters of nodes.
+type Counters = HashMap<u64, Counter>;
+
 /// What is known of all processes after the first pass.
 pub(super) struct Plan {
     pub(super) functions: Vec<Function<'static>>,
     pub(super) processes: BTreeMap<u32, Files>,
     pub(super) surveys: BTreeMap<u32, ProcessSurvey>,
-    pub(super) counters: HashMap<u64, Counter>,
+    pub(super) counters: Counters,
     /// Those that each node has shown itself.
-    own_counters: HashMap<u64, Counter>,
+    own_counters: Counters,
     /// First and last event: nanoseconds since 1970.
     pub(super) base: i64,
     pub(super) end: i64,
     pub(super) clock: Option<ClockSpec>,
     pub(super) settings: RecordingSettings,
     /// Nodes in the order of the ranks, with their names.
-    pub(super) nodes: Vec<(u64, String)>,
+    pub(super) nodes: Nodes,
     pub(super) size: u32,
     /// What the first process of each node has sampled.
     pub(super) samples: BTreeMap<u32, Samples>,
@@ -56,42 +62,9 @@ impl Plan {
     ) -> Result<Plan> {
         let functions = table();
         let processes = open_all(directory, warnings)?;
-        let size = processes.values().flatten().map(|file| file.header.size).next().unwrap_or(0);
-        if let Some(other) = processes.values().flatten().find(|file| file.header.size != size) {
-            return Err(Error::new(format!(
-                "processes of different applications: sizes of MPI_COMM_WORLD are {size} and {}",
-                other.header.size
-            ))
-            .in_file(&other.path));
-        }
-        let ranks: Vec<u32> = processes.keys().copied().collect();
-        progress.phase("read", ranks.len() as u64);
-        let surveys = workers.run(ranks.len(), progress, |index, advance| {
-            let files = ranks.get(index).and_then(|rank| processes.get(rank)).map_or(&[][..], Vec::as_slice);
-            let found = survey(&files.iter().collect::<Vec<_>>(), &functions);
-            advance(1);
-            found
-        })?;
-        let surveys: BTreeMap<u32, ProcessSurvey> = ranks.iter().copied().zip(surveys).collect();
-        let mut counters: HashMap<u64, Counter> = HashMap::new();
-        let mut nodes: Vec<(u64, String)> = Vec::new();
-        for file in processes.values().flatten() {
-            let node = file.header.node;
-            if !nodes.iter().any(|(known, _)| *known == node) {
-                nodes.push((node, file.header.host.clone()));
-            }
-            let better = Counter::new(&file.header)
-                .filter(|counter| counters.get(&node).is_none_or(|known| counter.span() > known.span()));
-            counters.extend(better.map(|counter| (node, counter)));
-        }
-        for (node, host) in &nodes {
-            if !counters.contains_key(node) {
-                return Err(Error::new(format!(
-                    "the processes on {host} ended so early that the rate of their counter is unknown"
-                ))
-                .in_file(directory));
-            }
-        }
+        let size = size_of(&processes)?;
+        let surveys = surveys(&processes, &functions, workers, progress)?;
+        let (nodes, mut counters) = nodes(directory, &processes)?;
         let clock: Option<ClockSpec> = settings.clock.as_deref().map(str::parse).transpose()?;
         let clock = clock.filter(|_| {
             let known = nodes.len() == 1 || share_counter(&processes);
@@ -109,21 +82,10 @@ impl Plan {
             // One counter for all of them, so that the only errors are those on purpose.
             counters.values_mut().for_each(|counter| *counter = best);
         }
-        let mut batches: BTreeMap<u32, Vec<Batch>> = BTreeMap::new();
-        for &rank in &ranks {
-            match measured::read(directory, rank) {
-                Ok(list) => drop(batches.insert(rank, list)),
-                Err(error) => warnings.push(error.to_string()),
-            }
-        }
+        let read = |rank| measured::read(directory, rank).map(Some);
+        let mut batches: BTreeMap<u32, Vec<Batch>> = of_ranks(&processes, warnings, read);
         let shared = SharedClocks::take(&mut batches);
-        let mut sampled: BTreeMap<u32, Samples> = BTreeMap::new();
-        for &rank in &ranks {
-            match samples::read(directory, rank) {
-                Ok(found) => sampled.extend(found.map(|found| (rank, found))),
-                Err(error) => warnings.push(error.to_string()),
-            }
-        }
+        let samples = of_ranks(&processes, warnings, |rank| samples::read(directory, rank));
         let mut plan = Plan {
             functions,
             processes,
@@ -136,41 +98,57 @@ impl Plan {
             settings: settings.clone(),
             nodes,
             size,
-            samples: sampled,
+            samples,
             sampled: METRICS.map(|(name, unit)| (name.to_owned(), unit.to_owned())).to_vec(),
             shared,
             offsets: BTreeMap::new(),
         };
         plan.missing(warnings);
-        for (rank, ticks) in plan.shared.apart() {
-            let Some((counter, node)) = plan.counter(rank).zip(plan.node(rank)) else { continue };
-            let host = plan.nodes.get(node).map_or("", |(_, host)| host);
+        plan.inconsistent_cores(warnings);
+        plan.find_ends(directory)?;
+        if plan.samples.is_empty() {
+            plan.take_notes(directory, warnings);
+        }
+        plan.find_offsets(directory, &batches, warnings);
+        Ok(plan)
+    }
+
+    /// Says on which nodes the cores do not show the same time.
+    fn inconsistent_cores(&self, warnings: &mut Vec<String>) {
+        for (rank, ticks) in self.shared.apart() {
+            let Some((counter, node)) = self.counter(rank).zip(self.node(rank)) else { continue };
+            let host = self.nodes.get(node).map_or("", |(_, host)| host);
             warnings.push(format!(
                 "the cores of {host} do not show the same time: the clock of rank {rank} differed by {:.0} ns or more from that of \
                  another process, so times of its processes are inconsistent; CLC_RECORDER_TIMER=clock may help",
                 counter.length(ticks)
             ));
         }
-        for (rank, survey) in &plan.surveys {
-            if let Some(((first, last), counter)) = survey.span.zip(plan.counter(*rank)) {
-                plan.base = plan.base.min(counter.nanoseconds(first));
-                plan.end = plan.end.max(counter.nanoseconds(last));
+    }
+
+    /// Finds the first and the last event of all.
+    fn find_ends(&mut self, directory: &Path) -> Result<()> {
+        for (rank, survey) in &self.surveys {
+            if let Some(((first, last), counter)) = survey.span.zip(self.counter(*rank)) {
+                self.base = self.base.min(counter.nanoseconds(first));
+                self.end = self.end.max(counter.nanoseconds(last));
             }
         }
-        if plan.base > plan.end {
+        if self.base > self.end {
             return Err(Error::new("no process recorded anything").in_file(directory));
         }
-        if plan.samples.is_empty() {
-            plan.take_notes(directory, warnings);
-        }
+        Ok(())
+    }
+
+    /// Offsets from what was measured, and from what agents have noted.
+    fn find_offsets(&mut self, directory: &Path, batches: &BTreeMap<u32, Vec<Batch>>, warnings: &mut Vec<String>) {
         let measured =
-            batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| plan.process_clock(rank))));
-        plan.offsets = composed(&measured.collect());
-        for (node, offsets) in plan.followed(directory, warnings) {
-            let leader = plan.processes.keys().copied().find(|&rank| plan.node(rank) == Some(node));
-            plan.offsets.extend(leader.map(|leader| (leader, offsets)));
+            batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| self.process_clock(rank))));
+        self.offsets = composed(&measured.collect());
+        for (node, offsets) in self.followed(directory, warnings) {
+            let leader = self.processes.keys().copied().find(|&rank| self.node(rank) == Some(node));
+            self.offsets.extend(leader.map(|leader| (leader, offsets)));
         }
-        Ok(plan)
     }
 
     /// Says what is missing.
@@ -265,4 +243,75 @@ fn share_counter(processes: &BTreeMap<u32, Files>) -> bool {
     let mut headers = processes.values().flatten().map(|file| &file.header);
     let first = headers.next().map(|header| header.machine);
     processes.values().flatten().all(|file| Some(file.header.machine) == first && !file.header.nanoseconds)
+}
+
+/// The size of `MPI_COMM_WORLD`, of which all processes have to be.
+fn size_of(processes: &BTreeMap<u32, Files>) -> Result<u32> {
+    let size = processes.values().flatten().map(|file| file.header.size).next().unwrap_or(0);
+    if let Some(other) = processes.values().flatten().find(|file| file.header.size != size) {
+        return Err(Error::new(format!(
+            "processes of different applications: sizes of MPI_COMM_WORLD are {size} and {}",
+            other.header.size
+        ))
+        .in_file(&other.path));
+    }
+    Ok(size)
+}
+
+/// Surveys all processes.
+fn surveys(
+    processes: &BTreeMap<u32, Files>,
+    functions: &[Function<'static>],
+    workers: Workers,
+    progress: &dyn Progress,
+) -> Result<BTreeMap<u32, ProcessSurvey>> {
+    let ranks: Vec<u32> = processes.keys().copied().collect();
+    progress.phase("read", ranks.len() as u64);
+    let surveys = workers.run(ranks.len(), progress, |index, advance| {
+        let files = ranks.get(index).and_then(|rank| processes.get(rank)).map_or(&[][..], Vec::as_slice);
+        let found = survey(&files.iter().collect::<Vec<_>>(), functions);
+        advance(1);
+        found
+    })?;
+    Ok(ranks.into_iter().zip(surveys).collect())
+}
+
+/// Nodes in the order of the ranks, with their names, and what is known of their counters.
+fn nodes(directory: &Path, processes: &BTreeMap<u32, Files>) -> Result<(Nodes, Counters)> {
+    let mut counters = Counters::new();
+    let mut nodes = Nodes::new();
+    for file in processes.values().flatten() {
+        let node = file.header.node;
+        if !nodes.iter().any(|(known, _)| *known == node) {
+            nodes.push((node, file.header.host.clone()));
+        }
+        let better = Counter::new(&file.header)
+            .filter(|counter| counters.get(&node).is_none_or(|known| counter.span() > known.span()));
+        counters.extend(better.map(|counter| (node, counter)));
+    }
+    for (node, host) in &nodes {
+        if !counters.contains_key(node) {
+            return Err(Error::new(format!(
+                "the processes on {host} ended so early that the rate of their counter is unknown"
+            ))
+            .in_file(directory));
+        }
+    }
+    Ok((nodes, counters))
+}
+
+/// What the files of processes say, if they have some; what cannot be read is a warning.
+fn of_ranks<T>(
+    processes: &BTreeMap<u32, Files>,
+    warnings: &mut Vec<String>,
+    read: impl Fn(u32) -> Result<Option<T>>,
+) -> BTreeMap<u32, T> {
+    let mut all = BTreeMap::new();
+    for &rank in processes.keys() {
+        match read(rank) {
+            Ok(found) => all.extend(found.map(|found| (rank, found))),
+            Err(error) => warnings.push(error.to_string()),
+        }
+    }
+    all
 }

@@ -1,9 +1,9 @@
 //! The last step of a recording: the archive takes its place, the raw files go, and a few lines say what there is.
 
-use super::leftovers::remove;
 use super::{AssembledRecording, RecordingSettings, assemble, raw_directory};
 use crate::output::directory::Output;
 use crate::output::truth::write_parameters;
+use crate::recording::leftovers::remove;
 use clc_archive::Format;
 use clc_trace::format::plural;
 use clc_trace::progress::Progress;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// How the archive of a recording is written.
 #[derive(Debug, Clone, Copy)]
-pub struct PublishOptions {
+pub(crate) struct PublishOptions {
     /// A trace in its place is replaced if this program wrote everything in it.
     pub force: bool,
     /// The raw files stay.
@@ -25,7 +25,7 @@ pub struct PublishOptions {
 ///
 /// # Errors
 /// There is nothing to make it from, or it cannot be written. The raw files are left.
-pub fn publish(
+pub(crate) fn publish(
     path: &Path,
     settings: &RecordingSettings,
     options: PublishOptions,

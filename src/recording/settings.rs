@@ -9,7 +9,7 @@ const SETTINGS: &str = "settings.json";
 
 /// What a recording was asked to be; kept with the raw files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RecordingSettings {
+pub(crate) struct RecordingSettings {
     /// Clocks that are wrong on purpose: a specification.
     pub clock: Option<String>,
     /// What is random about them.
@@ -28,7 +28,7 @@ impl RecordingSettings {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&self, directory: &Path) -> Result<()> {
+    pub(crate) fn write(&self, directory: &Path) -> Result<()> {
         let path = directory.join(SETTINGS);
         let text = serde_json::to_string_pretty(self).map_err(|error| Error::new(error.to_string()).in_file(&path))?;
         std::fs::write(&path, text).map_err(|error| Error::io(&path, "cannot write", &error))
@@ -38,7 +38,7 @@ impl RecordingSettings {
     ///
     /// # Errors
     /// There are none, or they cannot be read.
-    pub fn read(directory: &Path) -> Result<RecordingSettings> {
+    pub(crate) fn read(directory: &Path) -> Result<RecordingSettings> {
         let path = directory.join(SETTINGS);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| Error::io(&path, "cannot read the settings of the recording", &error))?;
@@ -47,7 +47,7 @@ impl RecordingSettings {
 }
 
 /// Where the raw files of a recording lie: beside it.
-pub fn raw_directory(output: &Path) -> PathBuf {
+pub(crate) fn raw_directory(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_os_string();
     name.push(".raw");
     output.with_file_name(name)

@@ -1,7 +1,7 @@
 //! The trace that a recording becomes: an OTF2 archive, or a native trace.
 
-use super::definitions::RESOLUTION;
-use super::extra::{EventOrExtra, Extra};
+use crate::recording::definitions::RESOLUTION;
+use crate::recording::extra::{EventOrExtra, Extra};
 use clc_archive::Format;
 use clc_archive::native::{NativeEventWriter, NativeRecord, NativeWriter, TraceHeader};
 use clc_otf2::{ArchiveWriter, CreateOptions, EventFileWriter};
@@ -27,7 +27,7 @@ pub(super) enum EventWriter {
 
 impl TraceTarget {
     /// Makes one in an empty directory.
-    pub fn create(directory: &Path, format: Format, options: CreateOptions) -> Result<TraceTarget> {
+    pub(super) fn create(directory: &Path, format: Format, options: CreateOptions) -> Result<TraceTarget> {
         match format {
             Format::Otf2 => ArchiveWriter::create(directory, NAME, options).map(TraceTarget::Otf2),
             Format::Native => {
@@ -38,7 +38,7 @@ impl TraceTarget {
     }
 
     /// The events of a location.
-    pub fn events(&self, location: LocationId) -> Result<EventWriter> {
+    pub(super) fn events(&self, location: LocationId) -> Result<EventWriter> {
         match self {
             TraceTarget::Otf2(archive) => archive.events(location).map(EventWriter::Otf2),
             TraceTarget::Native(writer, _) => writer.events(location).map(|events| EventWriter::Native(events, 0)),
@@ -46,7 +46,7 @@ impl TraceTarget {
     }
 
     /// Ends the events of a location: how many there were, and how many of them have lost their fields.
-    pub fn end(&self, location: LocationId, writer: EventWriter, offsets: &[ClockOffset]) -> Result<(u64, u64)> {
+    pub(super) fn end(&self, location: LocationId, writer: EventWriter, offsets: &[ClockOffset]) -> Result<(u64, u64)> {
         match writer {
             EventWriter::Otf2(events) => {
                 let count = events.finish()?;
@@ -60,7 +60,7 @@ impl TraceTarget {
     }
 
     /// Writes the definitions; the trace is complete.
-    pub fn finish(self, definitions: &Definitions, events: &HashMap<LocationId, u64>) -> Result<()> {
+    pub(super) fn finish(self, definitions: &Definitions, events: &HashMap<LocationId, u64>) -> Result<()> {
         match self {
             TraceTarget::Otf2(archive) => archive.finish(definitions, events),
             TraceTarget::Native(writer, header) => writer.finish(&header, definitions),
@@ -70,7 +70,7 @@ impl TraceTarget {
 
 impl EventWriter {
     /// Appends an event.
-    pub fn write(&mut self, time: u64, event: EventOrExtra) -> Result<()> {
+    pub(super) fn write(&mut self, time: u64, event: EventOrExtra) -> Result<()> {
         match (self, event) {
             (EventWriter::Otf2(writer), EventOrExtra::Event(event)) => writer.event(time, &event),
             (EventWriter::Otf2(writer), EventOrExtra::Extra(extra)) => {

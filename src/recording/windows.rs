@@ -3,17 +3,17 @@
 //! All members of a communicator make windows on it in the same order, so a window is told by the identity of its communicator and its number among those
 //! made there.
 
-use super::communicators::Identity;
+use crate::recording::communicators::Identity;
 use clc_trace::{GroupId, MpiRank, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// A window: its communicator, and its number among those made on that.
-pub type WindowKey = (Identity, u64);
+pub(super) type WindowKey = (Identity, u64);
 
 /// An operation that is not known to be complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PendingAccess {
+pub(super) struct PendingAccess {
     /// By which its completion is found.
     pub matching: u64,
     /// Its target.
@@ -26,7 +26,7 @@ pub struct PendingAccess {
 
 /// A window as a process knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProcessWindow {
+pub(super) struct ProcessWindow {
     /// Which one it is.
     pub key: WindowKey,
     /// Its memory was allocated with it.
@@ -41,7 +41,7 @@ pub struct ProcessWindow {
 
 /// The windows of one process at a moment.
 #[derive(Debug, Default)]
-pub struct ProcessWindows {
+pub(super) struct ProcessWindows {
     by_handle: HashMap<u64, ProcessWindow>,
     made: HashMap<Identity, u64>,
     matching: u64,
@@ -49,7 +49,7 @@ pub struct ProcessWindows {
 
 impl ProcessWindows {
     /// A call begins that makes one on a communicator.
-    pub fn begin(&mut self, comm: Option<Identity>) -> Option<WindowKey> {
+    pub(super) fn begin(&mut self, comm: Option<Identity>) -> Option<WindowKey> {
         let comm = comm?;
         let number = self.made.entry(Arc::clone(&comm)).or_insert(0);
         *number += 1;
@@ -57,23 +57,23 @@ impl ProcessWindows {
     }
 
     /// It has this handle.
-    pub fn add(&mut self, handle: u64, key: WindowKey, allocated: bool) {
+    pub(super) fn add(&mut self, handle: u64, key: WindowKey, allocated: bool) {
         let window = ProcessWindow { key, allocated, started: None, posted: None, pending: Vec::new() };
         self.by_handle.insert(handle, window);
     }
 
     /// The one with this handle, if it is known.
-    pub fn get_mut(&mut self, handle: u64) -> Option<&mut ProcessWindow> {
+    pub(super) fn get_mut(&mut self, handle: u64) -> Option<&mut ProcessWindow> {
         self.by_handle.get_mut(&handle)
     }
 
     /// It is freed.
-    pub fn remove(&mut self, handle: u64) -> Option<ProcessWindow> {
+    pub(super) fn remove(&mut self, handle: u64) -> Option<ProcessWindow> {
         self.by_handle.remove(&handle)
     }
 
     /// A number by which the completion of an operation is found.
-    pub fn new_matching(&mut self) -> u64 {
+    pub(super) fn new_matching(&mut self) -> u64 {
         self.matching += 1;
         self.matching
     }
@@ -82,7 +82,7 @@ impl ProcessWindows {
 impl ProcessWindow {
     /// Operations on a target, or on all, are complete: here, or (`remote`) at the target as well, and forgotten then. Returns which have become so here,
     /// and which there.
-    pub fn complete(&mut self, target: Option<u32>, remote: bool) -> (Vec<u64>, Vec<u64>) {
+    pub(super) fn complete(&mut self, target: Option<u32>, remote: bool) -> (Vec<u64>, Vec<u64>) {
         let (mut here, mut there) = (Vec::new(), Vec::new());
         self.pending.retain_mut(|operation| {
             if target.is_some_and(|target| target != operation.target) {
@@ -103,7 +103,7 @@ impl ProcessWindow {
 
 /// All windows of a recording, and the groups that epochs on them name.
 #[derive(Debug, Default)]
-pub struct WindowCatalogue {
+pub(super) struct WindowCatalogue {
     names: BTreeMap<WindowKey, String>,
     groups: BTreeSet<Arc<[MpiRank]>>,
     ids: HashMap<WindowKey, WindowId>,
@@ -112,54 +112,54 @@ pub struct WindowCatalogue {
 
 impl WindowCatalogue {
     /// Some process has a part of it.
-    pub fn add(&mut self, key: WindowKey) {
+    pub(super) fn add(&mut self, key: WindowKey) {
         self.names.entry(key).or_default();
     }
 
     /// A process gives it a name: the first one does.
-    pub fn name(&mut self, key: &WindowKey, name: &str) {
+    pub(super) fn name(&mut self, key: &WindowKey, name: &str) {
         if let Some(known) = self.names.get_mut(key).filter(|known| known.is_empty()) {
             name.clone_into(known);
         }
     }
 
     /// An epoch names this group.
-    pub fn group(&mut self, members: Arc<[MpiRank]>) {
+    pub(super) fn group(&mut self, members: Arc<[MpiRank]>) {
         self.groups.insert(members);
     }
 
     /// Numbers them.
-    pub fn number(&mut self) {
+    pub(super) fn number(&mut self) {
         self.ids = self.names.keys().cloned().zip((0..).map(WindowId)).collect();
         // 0 is that of all processes.
         self.group_ids = self.groups.iter().cloned().zip((1..).map(GroupId)).collect();
     }
 
     /// Number of a window.
-    pub fn id(&self, key: &WindowKey) -> Option<WindowId> {
+    pub(super) fn id(&self, key: &WindowKey) -> Option<WindowId> {
         self.ids.get(key).copied()
     }
 
     /// Number of a group.
-    pub fn group_id(&self, members: &Arc<[MpiRank]>) -> Option<GroupId> {
+    pub(super) fn group_id(&self, members: &Arc<[MpiRank]>) -> Option<GroupId> {
         self.group_ids.get(members).copied()
     }
 
     /// The windows with their communicators and names, in the order of their numbers.
-    pub fn windows(&self) -> impl Iterator<Item = (WindowId, &Identity, &str)> {
+    pub(super) fn windows(&self) -> impl Iterator<Item = (WindowId, &Identity, &str)> {
         self.names.iter().zip(0..).map(|(((comm, _), name), id)| (WindowId(id), comm, name.as_str()))
     }
 
     /// The groups, in the order of their numbers.
-    pub fn groups(&self) -> Vec<(GroupId, Arc<[MpiRank]>)> {
+    pub(super) fn groups(&self) -> Vec<(GroupId, Arc<[MpiRank]>)> {
         (1..).map(GroupId).zip(self.groups.iter().cloned()).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::communicators::world;
     use super::*;
+    use crate::recording::communicators::world;
 
     #[test]
     fn windows_of_a_communicator_are_told_by_their_order() {

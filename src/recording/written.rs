@@ -1,7 +1,7 @@
 //! What one process of a recording has become.
 
-use super::events::UnplacedCalls;
-use super::samples::Sampled;
+use crate::recording::events::UnplacedCalls;
+use crate::recording::nodes::samples::Sampled;
 use clc_trace::{ClockOffset, LocationId};
 
 /// What one process has become.

@@ -5,7 +5,7 @@ use clc_trace::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// What files that this program wrote say about where they come from.
-pub const GENERATOR: &str = "clc-replay";
+pub(crate) const GENERATOR: &str = "clc-replay";
 
 /// `report` ([`super::Report`], [`super::Info`] or its like) as indented JSON, with a line break at the end. Lists of plain values take one
 /// line each, however long: curves and matrices have thousands of them.
@@ -30,7 +30,7 @@ fn signed(text: String) -> String {
 }
 
 /// JSON that a terminal can show: characters that it would obey, which JSON allows in strings, as escapes, which mean the same.
-pub fn escaped(text: String) -> String {
+pub(crate) fn escaped(text: String) -> String {
     let obeyed = |character: char| character != '\n' && is_command(character);
     if !text.contains(obeyed) {
         return text;

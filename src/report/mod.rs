@@ -12,10 +12,12 @@ mod text;
 
 pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 pub use clc_execution::waiting::WaitKind;
-pub use csv::{CsvTable, analysis_csv};
+pub(crate) use csv::{CsvTable, analysis_csv};
 pub use html::evaluation_plot;
-pub use html::{WatchedPage, html, watched_page};
-pub use json::{GENERATOR, escaped, json};
+pub use html::html;
+pub(crate) use html::{WatchedPage, watched_page};
+pub use json::json;
+pub(crate) use json::{GENERATOR, escaped};
 pub use model::analysis::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DelayCost, DelayCosts, DetailWaiting, Execution,
     KindWaiting, PairTraffic, PairWaiting, PairsOverTime, PathStretch, ProcessDelay, ProcessShare, ProcessTimes,
@@ -53,7 +55,7 @@ pub use model::violations::{
 pub use model::warnings::{Warning, Warnings};
 pub use text::analysis::analysis_text;
 pub use text::conversion::conversion_text;
-pub use text::correction::warnings_text;
+pub(crate) use text::correction::warnings_text;
 pub use text::evaluation::evaluation_text;
 pub use text::generated::generated_text;
 pub use text::info::info_text;

@@ -2,7 +2,7 @@
 
 use super::*;
 use clc_clock::Method;
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{CommId, EventNumber, LocationId, MpiRank, TimelineNumber};
 use controlled_logical_clock::CorrectionForm;
 use controlled_logical_clock::latency::LatencyBasis;
@@ -60,6 +60,80 @@ fn trace() -> TraceSummary {
 
 /// A correction of 64 processes, with something in every field.
 pub(super) fn corrected() -> Report {
+    let matching = matching();
+    let pass = |gamma, ticks: i64| Pass {
+        gamma,
+        largest_advance_ticks: ticks,
+        largest_advance_seconds: ticks as f64 * 1e-9,
+        error: ticks as f64 / 14_000.0,
+        mirrored: None,
+    };
+    let back = MirroredPass { largest_move_ticks: 15_400, largest_move_seconds: 15.4e-6, error: 0.125 };
+    let violations = Violations {
+        raw: Some(stage(12_345, 1_024, 33_000_000)),
+        presynchronised: Some(stage(120, 3, 4_500)),
+        corrected: Some(stage(0, 0, 0)),
+    };
+    let coverage = Coverage::new(violations.checked(), &matching, 0, &[]);
+    Report {
+        schema: SCHEMA,
+        verdict: Verdict::new(&violations, &coverage, 64),
+        coverage,
+        program: ProgramInfo {
+            version: "0.1.0".into(),
+            command_line: ["clc-replay", "traces/lulesh"].map(String::from).into(),
+            mpi_library: "Open MPI v4.1.4".into(),
+            analysis_ranks: 64,
+        },
+        trace: trace(),
+        parameters: ParametersUsed {
+            presync: Method::Linear,
+            clocks: ClockCounts { identity: 16, constant: 0, piecewise: 48 },
+            latency: LatencyUsed { same_node_seconds: 3e-7, other_node_seconds: 1.2e-6, basis: LatencyBasis::Given },
+            gamma: Some(0.99999),
+            max_passes: Some(5),
+            max_error: Some(1.5),
+            slope: Some(0.01),
+            alltoallv: false,
+            handles: false,
+            fences: Fences::Auto,
+        },
+        clocks: Some(clocks()),
+        matching,
+        violations,
+        replay: Some(Replay {
+            form: ReplayForm::Canonical,
+            d0_ticks: 14_000,
+            d0_seconds: 14e-6,
+            passes: vec![pass(0.99999, 234_000), Pass { mirrored: Some(back), ..pass(0.9999, 16_100) }],
+            correction: CorrectionForm::Common,
+            common_motion: Some(CommonMotion {
+                largest_ticks: 9_200,
+                largest_seconds: 9.2e-6,
+                steepest: 0.0005,
+                restored_ticks: 2,
+                restored_seconds: 2e-9,
+            }),
+        }),
+        displacement: Some(displacement()),
+        phases: vec![
+            Phase::new("scan", 1.25, 123_456_789),
+            Phase::new("forward", 0.5, 0),
+            Phase::new("rewrite", 2.5, 123_456_789),
+        ],
+        memory: MemoryUse { largest_rank_bytes: 12 << 20, all_ranks_bytes: 700 << 20 },
+        warnings: vec![
+            Warning { text: "Location definitions claim a wrong number of events; it was counted.".into(), count: 64 },
+            Warning { text: "One odd thing.".into(), count: 1 },
+        ],
+        output: Some("traces/lulesh-clc".into()),
+        details: Some(details()),
+        locks: Some(locks()),
+        analysis: None,
+    }
+}
+
+fn matching() -> Matching {
     let mut matching = Matching {
         messages: 1_234_567,
         self_messages: 12,
@@ -115,144 +189,83 @@ pub(super) fn corrected() -> Report {
     };
     let pair = |sender, receiver, sends, receives| UnmatchedPair { sender, receiver, sends, receives };
     matching.set_unmatched_pairs(vec![pair(5, 6, 0, 1), pair(0, 1, 7, 0), pair(1, 2, 0, 0)]);
-    let pass = |gamma, ticks: i64| Pass {
-        gamma,
-        largest_advance_ticks: ticks,
-        largest_advance_seconds: ticks as f64 * 1e-9,
-        error: ticks as f64 / 14_000.0,
-        mirrored: None,
-    };
-    let back = MirroredPass { largest_move_ticks: 15_400, largest_move_seconds: 15.4e-6, error: 0.125 };
-    let violations = Violations {
-        raw: Some(stage(12_345, 1_024, 33_000_000)),
-        presynchronised: Some(stage(120, 3, 4_500)),
-        corrected: Some(stage(0, 0, 0)),
-    };
-    let coverage = Coverage::new(violations.checked(), &matching, 0, &[]);
-    Report {
-        schema: SCHEMA,
-        verdict: Verdict::new(&violations, &coverage, 64),
-        coverage,
-        program: ProgramInfo {
-            version: "0.1.0".into(),
-            command_line: ["clc-replay", "traces/lulesh"].map(String::from).into(),
-            mpi_library: "Open MPI v4.1.4".into(),
-            analysis_ranks: 64,
-        },
-        trace: trace(),
-        parameters: ParametersUsed {
-            presync: Method::Linear,
-            clocks: ClockCounts { identity: 16, constant: 0, piecewise: 48 },
-            latency: LatencyUsed { same_node_seconds: 3e-7, other_node_seconds: 1.2e-6, basis: LatencyBasis::Given },
-            gamma: Some(0.99999),
-            max_passes: Some(5),
-            max_error: Some(1.5),
-            slope: Some(0.01),
-            alltoallv: false,
-            handles: false,
-            fences: Fences::Auto,
-        },
-        clocks: Some(ClockEstimate {
-            requested: Method::Auto,
-            chosen: Method::Linear,
-            reason: "the recorded clocks agree with the messages as well as estimated clocks would".into(),
-            reference: clc_clock::reference::Reference::Auto,
-            confidence: 0.9,
-            segment_seconds: 1800.0,
-            max_delay_seconds: None,
-            windows: 512,
-            window_seconds: 0.25,
-            latency_seconds: 1.2e-6,
-            misfit_estimated: Some(2.1),
-            misfit_recorded: Some(2.125),
-            discarded: 0,
-            skew_recorded_seconds: 1.5e-5,
-            skew_estimated_seconds: 2.5e-7,
-            skew_median_recorded_seconds: 7.5e-6,
-            skew_median_estimated_seconds: 5e-7,
-            pairs: vec![ClockPair {
-                a: 0,
-                b: 16,
-                samples: 1024,
-                offset_seconds: -0.0125,
+    matching
+}
+
+fn clocks() -> ClockEstimate {
+    ClockEstimate {
+        requested: Method::Auto,
+        chosen: Method::Linear,
+        reason: "the recorded clocks agree with the messages as well as estimated clocks would".into(),
+        reference: clc_clock::reference::Reference::Auto,
+        confidence: 0.9,
+        segment_seconds: 1800.0,
+        max_delay_seconds: None,
+        windows: 512,
+        window_seconds: 0.25,
+        latency_seconds: 1.2e-6,
+        misfit_estimated: Some(2.1),
+        misfit_recorded: Some(2.125),
+        discarded: 0,
+        skew_recorded_seconds: 1.5e-5,
+        skew_estimated_seconds: 2.5e-7,
+        skew_median_recorded_seconds: 7.5e-6,
+        skew_median_estimated_seconds: 5e-7,
+        pairs: vec![ClockPair {
+            a: 0,
+            b: 16,
+            samples: 1024,
+            offset_seconds: -0.0125,
+            drift_ppm: 1.75,
+            residual_seconds: 2.5e-7,
+            deviation_seconds: 2.5e-7,
+            offset_error_seconds: None,
+            drift_error_ppm: None,
+        }],
+        clocks: vec![
+            NodeClock {
+                first_process: 0,
+                reference: true,
+                observations: 1024,
+                hops: Some(0),
+                drift_ppm: 0.0,
+                residual_seconds: 2.5e-7,
+                uncertainty_seconds: Some(0.0),
+                steps: Vec::new(),
+            },
+            NodeClock {
+                first_process: 16,
+                reference: false,
+                observations: 1024,
+                hops: Some(1),
                 drift_ppm: 1.75,
                 residual_seconds: 2.5e-7,
-                deviation_seconds: 2.5e-7,
-                offset_error_seconds: None,
-                drift_error_ppm: None,
-            }],
-            clocks: vec![
-                NodeClock {
-                    first_process: 0,
-                    reference: true,
-                    observations: 1024,
-                    hops: Some(0),
-                    drift_ppm: 0.0,
-                    residual_seconds: 2.5e-7,
-                    uncertainty_seconds: Some(0.0),
-                    steps: Vec::new(),
-                },
-                NodeClock {
-                    first_process: 16,
-                    reference: false,
-                    observations: 1024,
-                    hops: Some(1),
-                    drift_ppm: 1.75,
-                    residual_seconds: 2.5e-7,
-                    uncertainty_seconds: Some(1.45e-6),
-                    steps: vec![ClockStep { at_seconds: 0.75, forward_seconds: -0.001 }],
-                },
-            ],
-        }),
-        matching,
-        violations,
-        replay: Some(Replay {
-            form: ReplayForm::Canonical,
-            d0_ticks: 14_000,
-            d0_seconds: 14e-6,
-            passes: vec![pass(0.99999, 234_000), Pass { mirrored: Some(back), ..pass(0.9999, 16_100) }],
-            correction: CorrectionForm::Common,
-            common_motion: Some(CommonMotion {
-                largest_ticks: 9_200,
-                largest_seconds: 9.2e-6,
-                steepest: 0.0005,
-                restored_ticks: 2,
-                restored_seconds: 2e-9,
-            }),
-        }),
-        displacement: Some(Displacement {
-            events: 123_456_789,
-            events_moved: 1_234_567,
-            largest_ticks: 16_100,
-            largest_seconds: 16.1e-6,
-            mean_seconds: 2.3e-6,
-            from_recorded_events: 92_592_591,
-            from_recorded_largest_ticks: 33_012_000,
-            from_recorded_largest_seconds: 33.012e-3,
-            interval_change: IntervalChange {
-                largest_percent: 12.5,
-                median_percent: 0.0,
-                classes: IntervalChange::classes([122_000_000, 400_000, 500_000, 556_720, 5, 0, 0]),
-                histogram: vec![
-                    ChangeOctave { from_percent: 0.78125, intervals: 1_400_000 },
-                    ChangeOctave { from_percent: 1.5625, intervals: 56_725 },
-                ],
+                uncertainty_seconds: Some(1.45e-6),
+                steps: vec![ClockStep { at_seconds: 0.75, forward_seconds: -0.001 }],
             },
-        }),
-        phases: vec![
-            Phase::new("scan", 1.25, 123_456_789),
-            Phase::new("forward", 0.5, 0),
-            Phase::new("rewrite", 2.5, 123_456_789),
         ],
-        memory: MemoryUse { largest_rank_bytes: 12 << 20, all_ranks_bytes: 700 << 20 },
-        warnings: vec![
-            Warning { text: "Location definitions claim a wrong number of events; it was counted.".into(), count: 64 },
-            Warning { text: "One odd thing.".into(), count: 1 },
-        ],
-        output: Some("traces/lulesh-clc".into()),
-        details: Some(details()),
-        locks: Some(locks()),
-        analysis: None,
+    }
+}
+
+fn displacement() -> Displacement {
+    Displacement {
+        events: 123_456_789,
+        events_moved: 1_234_567,
+        largest_ticks: 16_100,
+        largest_seconds: 16.1e-6,
+        mean_seconds: 2.3e-6,
+        from_recorded_events: 92_592_591,
+        from_recorded_largest_ticks: 33_012_000,
+        from_recorded_largest_seconds: 33.012e-3,
+        interval_change: IntervalChange {
+            largest_percent: 12.5,
+            median_percent: 0.0,
+            classes: IntervalChange::classes([122_000_000, 400_000, 500_000, 556_720, 5, 0, 0]),
+            histogram: vec![
+                ChangeOctave { from_percent: 0.78125, intervals: 1_400_000 },
+                ChangeOctave { from_percent: 1.5625, intervals: 56_725 },
+            ],
+        },
     }
 }
 

@@ -12,11 +12,11 @@ mod report;
 mod summary;
 mod write;
 
-pub use examine::{Examination, Examined};
-pub use output::{OutputRequest, Prepared};
-pub use replay::{BeforeAndAfter, Replayed};
-pub use report::{Findings, origin};
-pub use write::{Verified, Written};
+pub(crate) use examine::{Examination, Examined};
+pub(crate) use output::{OutputRequest, Prepared};
+pub(crate) use replay::{BeforeAndAfter, Replayed};
+pub(crate) use report::{Findings, origin};
+pub(crate) use write::{Verified, Written};
 
 use crate::clocks::refine::{self, refine};
 use crate::output::memory::{keep_large_blocks, return_gaps, return_large_blocks};

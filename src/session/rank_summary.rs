@@ -2,12 +2,12 @@
 
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockCounts, Warnings};
-use clc_engine::matching::collectives::CollectiveCounts;
+use clc_engine::matching::collectives::instances::CollectiveCounts;
 use clc_engine::matching::communicators::name as name_of;
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::matched::{InDoubt, MessageCounts};
-use clc_engine::matching::steps::Unpaired;
 use clc_engine::matching::undefined::UndefinedPeer;
+use clc_engine::matching::within::steps::Unpaired;
 use clc_trace::{Definitions, LocationId, RegionId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -86,7 +86,7 @@ impl<'a> Findings<'a> {
 }
 
 /// Time of the first event of a trace after pre-synchronisation.
-pub fn origin(loaded: &LocalTrace) -> Ticks {
+pub(crate) fn origin(loaded: &LocalTrace) -> Ticks {
     loaded.span.map_or(Ticks::ZERO, |(first, _)| first)
 }
 

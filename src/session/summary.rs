@@ -15,10 +15,10 @@ use crate::session::rank_summary::{RankSummary, warn, warn_of_doubts};
 use clc_clock::{Method, ModelKind};
 use clc_engine::comm::{ReduceOp, Transport, merge_to_first};
 use clc_engine::matching::channels::Trust;
-use clc_engine::matching::collectives::CollectiveCounts;
+use clc_engine::matching::collectives::instances::CollectiveCounts;
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::matched::{InDoubt, MessageCounts, Unmatched};
-use clc_engine::matching::steps::ThreadCount;
+use clc_engine::matching::within::steps::ThreadCount;
 use clc_engine::replay::clock_condition::ClockConditionCheck;
 use clc_engine::replay::passes::Passes;
 use clc_trace::{CollectiveOp, CommMembers, Definitions, Result, Ticks, TimelineNumber};
@@ -27,7 +27,7 @@ use controlled_logical_clock::latency::LatencyBasis;
 use std::collections::BTreeMap;
 
 /// What ran.
-pub fn program(transport: &dyn Transport, command_line: &[String]) -> ProgramInfo {
+pub(super) fn program(transport: &dyn Transport, command_line: &[String]) -> ProgramInfo {
     ProgramInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: command_line.to_vec(),
@@ -37,7 +37,7 @@ pub fn program(transport: &dyn Transport, command_line: &[String]) -> ProgramInf
 }
 
 /// What all ranks found, merged.
-pub struct MergedSummary {
+pub(super) struct MergedSummary {
     /// For the report.
     pub trace: TraceSummary,
     /// For the report.
@@ -54,7 +54,7 @@ pub struct MergedSummary {
 ///
 /// # Errors
 /// Failures of the transport; the event files cannot be read again, where records of messages are missing.
-pub fn gather(
+pub(super) fn gather(
     session: &mut Session<'_>,
     loaded: &LocalTrace,
     presync: Method,
@@ -130,7 +130,7 @@ pub fn gather(
 }
 
 /// How much of the trace was compared, and the verdict.
-pub fn verdict(merged: &MergedSummary, violations: &Violations) -> (Coverage, Verdict) {
+pub(super) fn verdict(merged: &MergedSummary, violations: &Violations) -> (Coverage, Verdict) {
     let coverage =
         Coverage::new(violations.checked(), &merged.matching, merged.loose_ends, &merged.trace.events_by_kind);
     (coverage, Verdict::new(violations, &coverage, merged.trace.processes))
@@ -230,7 +230,7 @@ fn matching(
 }
 
 /// One stage of the violations. `origin` is the time of the first event of the trace at this stage.
-pub fn stage(
+pub(super) fn stage(
     check: &ClockConditionCheck,
     resolution: u64,
     origin: Ticks,
@@ -272,7 +272,7 @@ pub fn stage(
 }
 
 /// The parameters of a job; those of the logical clock, if it is corrected.
-pub fn parameters(
+pub(super) fn parameters(
     options: &LoadOptions,
     basis: LatencyBasis,
     clocks: ClockCounts,
@@ -298,7 +298,7 @@ pub fn parameters(
 }
 
 /// The forward passes.
-pub fn replay(passes: &Passes, resolution: u64) -> Replay {
+pub(super) fn replay(passes: &Passes, resolution: u64) -> Replay {
     Replay {
         form: match passes.groups {
             Some(_) => ReplayForm::Canonical,
@@ -336,7 +336,7 @@ pub fn replay(passes: &Passes, resolution: u64) -> Replay {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn memory_use(transport: &mut dyn Transport) -> Result<MemoryUse> {
+pub(super) fn memory_use(transport: &mut dyn Transport) -> Result<MemoryUse> {
     let peak = i64::try_from(crate::pipeline::peak_memory::peak_bytes()).unwrap_or(i64::MAX);
     let (mut largest, mut sum) = ([peak], [peak]);
     transport.all_reduce(ReduceOp::Max, &mut largest)?;

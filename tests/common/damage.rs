@@ -7,18 +7,18 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Bytes of the header of a chunk.
-pub const HEADER: usize = 18;
+pub(crate) const HEADER: usize = 18;
 /// Record types that the tests look for.
-pub const END_OF_FILE: u8 = 2;
-pub const TIMESTAMP: u8 = 5;
-pub const CLOCK_OFFSET: u8 = 6;
-pub const ENTER: u8 = 12;
-pub const LOCATION: u8 = 14;
-pub const SEND: u8 = 14;
-pub const COLLECTIVE_END: u8 = 23;
+pub(crate) const END_OF_FILE: u8 = 2;
+pub(crate) const TIMESTAMP: u8 = 5;
+pub(crate) const CLOCK_OFFSET: u8 = 6;
+pub(crate) const ENTER: u8 = 12;
+pub(crate) const LOCATION: u8 = 14;
+pub(crate) const SEND: u8 = 14;
+pub(crate) const COLLECTIVE_END: u8 = 23;
 
 /// A private copy of a trace in a directory of its own.
-pub struct Copy {
+pub(crate) struct Copy {
     /// Contains the trace, and everything that a test puts beside it.
     pub directory: tempfile::TempDir,
     /// The trace's directory.
@@ -28,12 +28,12 @@ pub struct Copy {
 }
 
 impl Copy {
-    pub fn of(name: &str) -> Copy {
+    pub(crate) fn of(name: &str) -> Copy {
         Copy::made(|trace| copy_tree(&fixture(name), trace))
     }
 
     /// A trace that `make` writes into a directory, which it has to make.
-    pub fn made(make: impl FnOnce(&Path)) -> Copy {
+    pub(crate) fn made(make: impl FnOnce(&Path)) -> Copy {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let trace = directory.path().join("trace");
         make(&trace);
@@ -42,31 +42,31 @@ impl Copy {
     }
 
     /// A file of the trace's directory, e.g. `traces.def`.
-    pub fn anchor(&self) -> PathBuf {
+    pub(crate) fn anchor(&self) -> PathBuf {
         self.trace.join(format!("{}.otf2", self.archive))
     }
 
-    pub fn definitions(&self) -> PathBuf {
+    pub(crate) fn definitions(&self) -> PathBuf {
         self.trace.join(format!("{}.def", self.archive))
     }
 
-    pub fn events(&self, location: u64) -> PathBuf {
+    pub(crate) fn events(&self, location: u64) -> PathBuf {
         self.trace.join(&self.archive).join(format!("{location}.evt"))
     }
 
-    pub fn local(&self, location: u64) -> PathBuf {
+    pub(crate) fn local(&self, location: u64) -> PathBuf {
         self.trace.join(&self.archive).join(format!("{location}.def"))
     }
 
     /// Where corrections go.
-    pub fn output(&self) -> PathBuf {
+    pub(crate) fn output(&self) -> PathBuf {
         self.directory.path().join("out")
     }
 }
 
 /// Changes the contents of a file.
 #[track_caller]
-pub fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let before = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut bytes = before.clone();
     change(&mut bytes);
@@ -76,7 +76,7 @@ pub fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 
 /// A record or mark in a file.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub(crate) struct Item {
     pub kind: u8,
     /// From the type byte to the end.
     pub whole: Range<usize>,
@@ -87,7 +87,7 @@ pub struct Item {
 }
 
 /// Everything between the chunk header and the end mark (included) of a file of one chunk.
-pub fn items(bytes: &[u8], is_events: bool) -> Vec<Item> {
+pub(crate) fn items(bytes: &[u8], is_events: bool) -> Vec<Item> {
     let mut found = Vec::new();
     let mut at = HEADER;
     let mut event = 0;
@@ -120,13 +120,13 @@ pub fn items(bytes: &[u8], is_events: bool) -> Vec<Item> {
 
 /// The `index`-th record of a type.
 #[track_caller]
-pub fn find(bytes: &[u8], is_events: bool, kind: u8, index: usize) -> Item {
+pub(crate) fn find(bytes: &[u8], is_events: bool, kind: u8, index: usize) -> Item {
     let mut matching = items(bytes, is_events).into_iter().filter(|item| item.kind == kind);
     matching.nth(index).unwrap_or_else(|| panic!("no record {index} of type {kind}"))
 }
 
 /// The packed integers that a record begins with, as (position and size of the encoding).
-pub fn packed(bytes: &[u8], from: usize, count: usize) -> Vec<Range<usize>> {
+pub(crate) fn packed(bytes: &[u8], from: usize, count: usize) -> Vec<Range<usize>> {
     let mut at = from;
     let mut fields = Vec::new();
     for _ in 0..count {
@@ -138,7 +138,7 @@ pub fn packed(bytes: &[u8], from: usize, count: usize) -> Vec<Range<usize>> {
 }
 
 /// Replaces part of a record's fields, and corrects its (short) length.
-pub fn replace(bytes: &mut Vec<u8>, record: &Item, part: Range<usize>, new: &[u8]) {
+pub(crate) fn replace(bytes: &mut Vec<u8>, record: &Item, part: Range<usize>, new: &[u8]) {
     let length = record.payload.len() - part.len() + new.len();
     assert!(length < 255 && record.payload.start == record.whole.start + 2, "a record with a short length");
     bytes[record.whole.start + 1] = length as u8;

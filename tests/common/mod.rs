@@ -1,7 +1,7 @@
 //! What the integration tests share: running the real program with a time limit, recorded traces, and damaging copies of them.
 #![allow(dead_code)] // every test file uses its own part of this one
 
-pub mod damage;
+pub(crate) mod damage;
 
 use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,14 +11,14 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The interpreter that sees Debian's python3-otf2; another one in the path need not.
-pub const PYTHON: &str = "/usr/bin/python3";
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
 /// After this long, a program hangs.
-pub const LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const LIMIT: Duration = Duration::from_secs(300);
 
 /// What a finished program left behind.
 #[derive(Debug)]
-pub struct Finished {
+pub(crate) struct Finished {
     /// Exit status; 128 + signal number if a signal ended it.
     pub status: i32,
     pub stdout: String,
@@ -28,7 +28,7 @@ pub struct Finished {
 impl Finished {
     /// Fails the test with everything the program said unless it ended with `status`.
     #[track_caller]
-    pub fn expect(self, status: i32, what: &str) -> Finished {
+    pub(crate) fn expect(self, status: i32, what: &str) -> Finished {
         assert_eq!(self.status, status, "{what}\nstdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
@@ -36,12 +36,12 @@ impl Finished {
 
 /// Runs a command to its end. If it takes longer than [`LIMIT`], it is killed with all its children, and the test fails.
 #[track_caller]
-pub fn run(command: &mut Command) -> Finished {
+pub(crate) fn run(command: &mut Command) -> Finished {
     start(command).finish()
 }
 
 /// A program that runs.
-pub struct Running {
+pub(crate) struct Running {
     command: String,
     pub child: Child,
     // Files instead of pipes: nobody has to empty them, and a child left behind cannot hold them open.
@@ -51,7 +51,7 @@ pub struct Running {
 
 /// Starts a command in a process group of its own.
 #[track_caller]
-pub fn start(command: &mut Command) -> Running {
+pub(crate) fn start(command: &mut Command) -> Running {
     let said = tempfile::tempdir().expect("a temporary directory");
     let file = |name: &str| std::fs::File::create(said.path().join(name)).expect("a temporary file");
     command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).process_group(0);
@@ -65,13 +65,13 @@ impl Running {
     }
 
     /// What it has said so far on standard error.
-    pub fn stderr(&self) -> String {
+    pub(crate) fn stderr(&self) -> String {
         self.read("err")
     }
 
     /// Waits until it has said `text` on standard error.
     #[track_caller]
-    pub fn wait_for(&mut self, text: &str) {
+    pub(crate) fn wait_for(&mut self, text: &str) {
         while !self.stderr().contains(text) {
             let ended = self.child.try_wait().expect("wait for a child");
             if ended.is_some() && !self.stderr().contains(text) {
@@ -93,7 +93,7 @@ impl Running {
 
     /// Waits for its end.
     #[track_caller]
-    pub fn finish(mut self) -> Finished {
+    pub(crate) fn finish(mut self) -> Finished {
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("wait for a child") {
                 break status;
@@ -107,14 +107,14 @@ impl Running {
 }
 
 /// `clc-replay` as one process without MPI.
-pub fn alone() -> Command {
+pub(crate) fn alone() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clc-replay"));
     command.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG");
     command
 }
 
 /// The program, with the recorder beside it: a library of its own, which building the tests does not build.
-pub fn with_recorder() -> &'static Path {
+pub(crate) fn with_recorder() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_clc-replay"));
@@ -131,7 +131,7 @@ pub fn with_recorder() -> &'static Path {
 }
 
 /// `clc-replay` as `ranks` MPI processes.
-pub fn with_ranks(ranks: usize) -> Command {
+pub(crate) fn with_ranks(ranks: usize) -> Command {
     let launcher = launcher();
     let mut command = Command::new(&launcher.words[0]);
     command.args(&launcher.words[1..]);
@@ -147,7 +147,7 @@ pub fn with_ranks(ranks: usize) -> Command {
 }
 
 /// The launcher of MPI programs.
-pub struct Launcher {
+pub(crate) struct Launcher {
     /// The command, from the environment variable `MPIEXEC` if it is set.
     pub words: Vec<String>,
     /// Whether it belongs to Open MPI.
@@ -155,7 +155,7 @@ pub struct Launcher {
 }
 
 /// The launcher to use: `MPIEXEC`, or Open MPI's where it has a name of its own, or `mpirun`.
-pub fn launcher() -> &'static Launcher {
+pub(crate) fn launcher() -> &'static Launcher {
     static LAUNCHER: OnceLock<Launcher> = OnceLock::new();
     LAUNCHER.get_or_init(|| {
         let version = |words: &[String]| {
@@ -179,14 +179,14 @@ pub fn launcher() -> &'static Launcher {
 }
 
 /// The recorded traces of `tests/data`: directories with one archive each, in order.
-pub fn fixtures() -> Vec<PathBuf> {
+pub(crate) fn fixtures() -> Vec<PathBuf> {
     let found = archives_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"));
     assert!(!found.is_empty(), "no traces in tests/data; `make record` makes them");
     found
 }
 
 /// One of them by name.
-pub fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     assert!(path.is_dir(), "{} is missing; `make record` makes it", path.display());
     path
@@ -194,7 +194,7 @@ pub fn fixture(name: &str) -> PathBuf {
 
 /// Further traces, which are not part of the repository, if there are any: the directories in the directory that the environment variable
 /// `CLC_REPLAY_TRACES` names, by default `shared/data` beside the repository.
-pub fn more_traces() -> Vec<PathBuf> {
+pub(crate) fn more_traces() -> Vec<PathBuf> {
     let directory = match std::env::var_os("CLC_REPLAY_TRACES") {
         Some(directory) => PathBuf::from(directory),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
@@ -218,37 +218,37 @@ fn anchors(directory: &Path) -> Vec<PathBuf> {
 
 /// The anchor file of the one archive in a directory.
 #[track_caller]
-pub fn anchor(directory: &Path) -> PathBuf {
+pub(crate) fn anchor(directory: &Path) -> PathBuf {
     let found = anchors(directory);
     assert_eq!(found.len(), 1, "{}: {found:?}", directory.display());
     found[0].clone()
 }
 
 /// The name of a trace for messages.
-pub fn name(trace: &Path) -> String {
+pub(crate) fn name(trace: &Path) -> String {
     trace.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
 /// Exit status of the program for a recorded trace in which no violation is left: 3 if too little of it could be checked. EZTrace records no
 /// completion of requests, so nearly all messages of the halo exchange lack a partner, and no begin or end of some collectives.
-pub fn clean(trace: &Path) -> i32 {
+pub(crate) fn clean(trace: &Path) -> i32 {
     if name(trace).starts_with("eztrace") { 3 } else { 0 }
 }
 
 /// Exit status of a check of a fixture before the correction: recorded offsets leave violations, but for one whose clocks were measured all the time.
-pub fn violated(trace: &Path) -> i32 {
+pub(crate) fn violated(trace: &Path) -> i32 {
     i32::from(name(trace) != "recorded-stencil-4")
 }
 
 /// The report of a job on a trace.
-pub fn report(path: &Path, arguments: &[&str], status: i32) -> serde_json::Value {
+pub(crate) fn report(path: &Path, arguments: &[&str], status: i32) -> serde_json::Value {
     let said =
         run(alone().args(arguments).args(["--report", "-", "--quiet"]).arg(path)).expect(status, "the job").stdout;
     serde_json::from_str(&said).expect("JSON")
 }
 
 /// Checked and violated of a kind after pre-synchronisation.
-pub fn found(report: &serde_json::Value, kind: &str) -> (u64, u64) {
+pub(crate) fn found(report: &serde_json::Value, kind: &str) -> (u64, u64) {
     let kinds = report["violations"]["presynchronised"]["collectives"].as_array().expect("a list");
     let of = |kind: &serde_json::Value, field: &str| kind[field].as_u64().expect("a number");
     let check = kinds.iter().find(|check| check["kind"] == kind);
@@ -256,7 +256,7 @@ pub fn found(report: &serde_json::Value, kind: &str) -> (u64, u64) {
 }
 
 /// All files below a directory with their contents, and the directories (without contents).
-pub fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+pub(crate) fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut open = vec![directory.to_path_buf()];
     while let Some(next) = open.pop() {
@@ -279,7 +279,7 @@ pub fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
 
 /// Fails unless both directories hold the same files with the same contents.
 #[track_caller]
-pub fn assert_same_tree(expected: &Path, got: &Path, what: &str) {
+pub(crate) fn assert_same_tree(expected: &Path, got: &Path, what: &str) {
     let (expected, got) = (tree(expected), tree(got));
     assert_eq!(expected.keys().collect::<Vec<_>>(), got.keys().collect::<Vec<_>>(), "{what}: other files");
     for (path, contents) in &expected {
@@ -289,7 +289,7 @@ pub fn assert_same_tree(expected: &Path, got: &Path, what: &str) {
 }
 
 /// Copies a directory with everything in it.
-pub fn copy_tree(from: &Path, to: &Path) {
+pub(crate) fn copy_tree(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
     for entry in std::fs::read_dir(from).expect("a directory") {
         let path = entry.expect("a directory entry").path();
@@ -303,7 +303,7 @@ pub fn copy_tree(from: &Path, to: &Path) {
 }
 
 /// A script of `tests/tools`, to be given its arguments.
-pub fn tool(script: &str) -> Command {
+pub(crate) fn tool(script: &str) -> Command {
     let mut command = Command::new(PYTHON);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools").join(script));
     command

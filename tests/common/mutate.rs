@@ -4,22 +4,22 @@
 use proptest::prelude::*;
 
 /// One change: at a place (as a fraction of the length), of a kind, with a byte.
-pub type Mutation = (u16, u8, u8);
+pub(crate) type Mutation = (u16, u8, u8);
 
 /// Kinds of changes.
-pub const KINDS: u8 = 11;
+pub(crate) const KINDS: u8 = 11;
 
 /// Numbers that mean something somewhere: lengths, counts, marks, extremes.
 const WORDS: [u64; 8] = [0, 1, 255, 1 << 32, 1 << 40, i64::MAX as u64, u64::MAX - 1, u64::MAX];
 
 /// Some changes. Of the bytes, those that mean something come more often: marks, record types, lengths, extremes.
-pub fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
+pub(crate) fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
     let byte = prop_oneof![any::<u8>(), 0u8..32, prop::sample::select(vec![0x7F, 0x80, 0xFB, 0xFE, 0xFF])];
     prop::collection::vec((any::<u16>(), 0..KINDS, byte), 1..6)
 }
 
 /// Makes the changes, one after the other. Some take a piece of `other`.
-pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], mutations: &[Mutation]) {
+pub(crate) fn mutate(bytes: &mut Vec<u8>, other: &[u8], mutations: &[Mutation]) {
     for &(place, kind, byte) in mutations {
         let at = bytes.len() * usize::from(place) / (usize::from(u16::MAX) + 1);
         let end = |length: usize| (at + length).min(bytes.len());

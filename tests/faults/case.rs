@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A fault and its outcome.
-pub struct Case {
+pub(crate) struct Case {
     pub group: &'static str,
     /// Short, in words with underscores.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct Case {
 }
 
 /// What has to come of a fault.
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Exit status 2 and one line with everything in [`Scene::says`]; nothing on disk has changed.
     Refused,
     /// Exit status 0, a verified output, and warnings with everything in [`Scene::says`].
@@ -36,7 +36,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// For the table in the documentation.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         match self {
             Outcome::Refused => "status 2, one line",
             Outcome::Corrected => "corrected",
@@ -47,23 +47,23 @@ impl Outcome {
 }
 
 /// How many ranks most cases run on: alone, and as several where each hosts another number of processes.
-pub const USUAL: &[usize] = &[1, 3];
+pub(crate) const USUAL: &[usize] = &[1, 3];
 
 /// From the failure of a rank to the end of all.
-pub const SOON: Duration = Duration::from_secs(5);
+pub(crate) const SOON: Duration = Duration::from_secs(5);
 
 /// A case that is refused.
-pub fn refused(name: &str, fault: &str, make: impl Fn(&mut Scene) + Send + Sync + 'static) -> Case {
+pub(crate) fn refused(name: &str, fault: &str, make: impl Fn(&mut Scene) + Send + Sync + 'static) -> Case {
     other(name, fault, Outcome::Refused, make)
 }
 
 /// A case that is corrected, perhaps with warnings.
-pub fn corrected(name: &str, fault: &str, make: impl Fn(&mut Scene) + Send + Sync + 'static) -> Case {
+pub(crate) fn corrected(name: &str, fault: &str, make: impl Fn(&mut Scene) + Send + Sync + 'static) -> Case {
     other(name, fault, Outcome::Corrected, make)
 }
 
 /// A case that is corrected, with too little to be checked.
-pub fn uncovered(name: &str, fault: &str, make: impl Fn(&mut Scene) + Send + Sync + 'static) -> Case {
+pub(crate) fn uncovered(name: &str, fault: &str, make: impl Fn(&mut Scene) + Send + Sync + 'static) -> Case {
     other(name, fault, Outcome::Uncovered, move |scene| {
         scene.status = 3;
         make(scene);
@@ -71,7 +71,7 @@ pub fn uncovered(name: &str, fault: &str, make: impl Fn(&mut Scene) + Send + Syn
 }
 
 /// A case with an outcome of its own.
-pub fn special(
+pub(crate) fn special(
     name: &str,
     fault: &str,
     outcome: &str,
@@ -87,14 +87,14 @@ fn other(name: &str, fault: &str, outcome: Outcome, make: impl Fn(&mut Scene) + 
 
 impl Case {
     /// On other numbers of ranks than usual.
-    pub fn on(mut self, ranks: &'static [usize]) -> Case {
+    pub(crate) fn on(mut self, ranks: &'static [usize]) -> Case {
         self.ranks = ranks;
         self
     }
 }
 
 /// A trace in a directory of its own, and what is expected of it.
-pub struct Scene {
+pub(crate) struct Scene {
     pub copy: Copy,
     /// What the error, or the warnings, have to contain.
     pub says: Vec<String>,
@@ -109,12 +109,12 @@ pub struct Scene {
 }
 
 /// Four processes, 60 KB, no collectives but a barrier.
-pub const HALO: &str = "tracer-halo-4";
+pub(crate) const HALO: &str = "tracer-halo-4";
 /// Four processes, all kinds of collectives.
-pub const COLLECTIVES: &str = "tracer-collectives-4";
+pub(crate) const COLLECTIVES: &str = "tracer-collectives-4";
 
 impl Scene {
-    pub fn new() -> Scene {
+    pub(crate) fn new() -> Scene {
         Scene {
             copy: Copy::of(HALO),
             says: Vec::new(),
@@ -125,45 +125,45 @@ impl Scene {
         }
     }
 
-    pub fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         self.copy.directory.path()
     }
 
     /// While this file is missing, a run that stands still goes on doing so.
-    pub fn go_on_file(&self) -> PathBuf {
+    pub(crate) fn go_on_file(&self) -> PathBuf {
         self.signs.path().join("go-on")
     }
 
     /// What the message has to contain.
-    pub fn says<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
+    pub(crate) fn says<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
         self.says.extend(texts.into_iter().map(Into::into));
     }
 
-    pub fn options(&mut self, options: &[&str]) {
+    pub(crate) fn options(&mut self, options: &[&str]) {
         self.options.extend(options.iter().map(|&option| option.to_owned()));
     }
 
     /// The program on `ranks` ranks in the scene's directory. Its environment names the scene, so that its processes can be found.
-    pub fn program(&self, ranks: usize) -> Command {
+    pub(crate) fn program(&self, ranks: usize) -> Command {
         let mut command = if ranks == 1 { alone() } else { with_ranks(ranks) };
         self.mark(&mut command);
         command
     }
 
-    pub fn mark(&self, command: &mut Command) {
+    pub(crate) fn mark(&self, command: &mut Command) {
         command.current_dir(self.directory()).env(MARK, self.directory());
         heed_signals(command);
     }
 
     /// The same, told to correct the trace into `out`.
-    pub fn correction(&self, ranks: usize) -> Command {
+    pub(crate) fn correction(&self, ranks: usize) -> Command {
         let mut command = self.program(ranks);
         command.args(["trace", "-o", "out"]).args(&self.options);
         command
     }
 
     /// The correction in a shell that first does `before` on every rank.
-    pub fn correction_after(&self, before: &str, ranks: usize) -> Command {
+    pub(crate) fn correction_after(&self, before: &str, ranks: usize) -> Command {
         let plain = self.correction(ranks);
         let program = env!("CARGO_BIN_EXE_clc-replay");
         let words: Vec<_> = std::iter::once(plain.get_program()).chain(plain.get_args()).collect();
@@ -185,7 +185,7 @@ impl Scene {
     }
 
     /// Numbers of the processes of this scene that run the program, by rank.
-    pub fn processes(&self) -> BTreeMap<usize, u32> {
+    pub(crate) fn processes(&self) -> BTreeMap<usize, u32> {
         let mut found = BTreeMap::new();
         for (process, environment) in marked(self.directory()) {
             let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
@@ -203,7 +203,7 @@ impl Scene {
     }
 
     /// Fails unless all processes of the scene end within some seconds.
-    pub fn nobody_is_left(&self) {
+    pub(crate) fn nobody_is_left(&self) {
         let start = Instant::now();
         loop {
             let left = marked(self.directory());
@@ -216,14 +216,14 @@ impl Scene {
     }
 
     /// Hidden entries beside the trace: unfinished outputs.
-    pub fn unfinished(&self) -> Vec<PathBuf> {
+    pub(crate) fn unfinished(&self) -> Vec<PathBuf> {
         let entries =
             std::fs::read_dir(self.directory()).expect("a directory").map(|entry| entry.expect("an entry").path());
         entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))).collect()
     }
 
     /// The trace as it is, undisturbed, corrected alone: what every other successful run has to give as well.
-    pub fn undisturbed(&self) -> tempfile::TempDir {
+    pub(crate) fn undisturbed(&self) -> tempfile::TempDir {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command = alone();
         command.arg(&self.copy.trace).arg("-o").arg(directory.path().join("out")).args(&self.options);
@@ -232,12 +232,12 @@ impl Scene {
     }
 
     /// Fails unless `out` is there and is what an undisturbed run gives.
-    pub fn output_is_right(&self) {
+    pub(crate) fn output_is_right(&self) {
         assert_same_tree(&self.undisturbed().path().join("out"), &self.copy.output(), "the output");
     }
 
     /// The next run has to succeed, and to leave nothing but its output.
-    pub fn the_next_run_succeeds(&self) {
+    pub(crate) fn the_next_run_succeeds(&self) {
         run(&mut self.correction(1)).expect(0, "the next run");
         assert_eq!(self.unfinished(), Vec::<PathBuf>::new(), "the next run leaves something behind");
         self.output_is_right();
@@ -279,12 +279,12 @@ fn marked(directory: &Path) -> BTreeMap<u32, Vec<String>> {
 }
 
 /// The error lines of a run that failed; a launcher adds lines of its own.
-pub fn error_lines(finished: &Finished) -> Vec<&str> {
+pub(crate) fn error_lines(finished: &Finished) -> Vec<&str> {
     finished.stderr.lines().filter(|line| line.starts_with("clc-replay: error: ")).collect()
 }
 
 /// Fails unless the run ended with status 2 and one line that contains all `says`.
-pub fn one_line(finished: &Finished, ranks: usize, says: &[String]) {
+pub(crate) fn one_line(finished: &Finished, ranks: usize, says: &[String]) {
     assert_eq!(finished.status, 2, "not refused: {finished:?}");
     let errors = error_lines(finished);
     assert_eq!(errors.len(), 1, "not one line: {finished:?}");
@@ -299,7 +299,7 @@ pub fn one_line(finished: &Finished, ranks: usize, says: &[String]) {
 }
 
 /// Runs one case on one number of ranks.
-pub fn act(case: &Case, ranks: usize) {
+pub(crate) fn act(case: &Case, ranks: usize) {
     let mut scene = Scene::new();
     (case.make)(&mut scene);
     let input = scene.copy.trace.exists().then(|| tree(&scene.copy.trace));
@@ -345,7 +345,7 @@ fn corrected_run(scene: &Scene, ranks: usize) {
 }
 
 /// Waits until `done`; fails after the time limit of all programs.
-pub fn wait(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < common::LIMIT, "{what}");
@@ -355,14 +355,14 @@ pub fn wait(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Sends a signal to a process.
 #[allow(unsafe_code)]
-pub fn send(signal: i32, process: u32) {
+pub(crate) fn send(signal: i32, process: u32) {
     // SAFETY: no memory is involved.
     let sent = unsafe { libc::kill(process as libc::pid_t, signal) };
     assert_eq!(sent, 0, "signal {signal} to {process}");
 }
 
 /// Starts a correction that stands still in `part` of the run on rank `rank`, and waits until it does.
-pub fn paused(scene: &Scene, ranks: usize, part: &str, rank: usize, environment: &[(&str, &str)]) -> Running {
+pub(crate) fn paused(scene: &Scene, ranks: usize, part: &str, rank: usize, environment: &[(&str, &str)]) -> Running {
     let mut command = scene.correction(ranks);
     command.env("CLC_REPLAY_PAUSE", format!("{part}@{rank}:{}", scene.go_on_file().display()));
     command.envs(environment.iter().copied());

@@ -5,7 +5,7 @@ use crate::common;
 use crate::shim;
 use std::time::Instant;
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let fails = |name: &str, fault: &str, setting: &'static str| {
         special(
             name,

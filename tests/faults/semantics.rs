@@ -11,7 +11,7 @@ use std::path::Path;
 /// World of the trace whose definitions are used.
 const WORLD: CommId = CommId(0);
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = messages();
     cases.extend(collectives());
     cases.extend(cycles());

@@ -13,7 +13,7 @@ const PARTS: [&str; 11] =
 /// As many ranks as processes: the canonical replay.
 const CANONICAL: usize = 4;
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = ending();
     cases.extend(reports());
     cases.extend(silent_ranks());

@@ -9,7 +9,7 @@ use clc_trace::progress::Silent;
 use std::path::{Path, PathBuf};
 
 /// The sweeps, by name.
-pub fn all() -> Vec<(&'static str, fn())> {
+pub(crate) fn all() -> Vec<(&'static str, fn())> {
     vec![
         ("otf2_every_byte_changed", || every_file("otf2", change)),
         ("otf2_cut_at_every_length", || every_file("otf2", cut)),

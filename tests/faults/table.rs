@@ -10,7 +10,7 @@ const BEGIN: &str = "<!-- cases: made by tests/faults, UPDATE_DOCS=1 cargo test 
 const END: &str = "<!-- end of cases -->\n";
 
 /// The table of these cases.
-pub fn of(cases: &[Arc<Case>]) -> String {
+pub(crate) fn of(cases: &[Arc<Case>]) -> String {
     let mut text =
         format!("{} cases, {} runs of the matrix.\n", cases.len(), cases.iter().map(|c| c.ranks.len()).sum::<usize>());
     let mut group = "";
@@ -29,7 +29,7 @@ pub fn of(cases: &[Arc<Case>]) -> String {
 }
 
 /// Fails unless the documentation has just this table.
-pub fn compare(table: &str) -> Result<(), Failed> {
+pub(crate) fn compare(table: &str) -> Result<(), Failed> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reliability.md");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let places = text.find(BEGIN).zip(text.find(END));

@@ -72,7 +72,7 @@ fn load_again(opened: &TraceHandle, parameters: &Parameters) -> LocalTrace {
         latency: parameters.latency,
         alltoallv: false,
         handles: false,
-        fences: clc_engine::matching::fences::Fences::default(),
+        fences: clc_engine::matching::collectives::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };
     load(&mut LocalTransport::alone(), opened, &options, &Silent, &mut Warnings::default()).expect("a trace")

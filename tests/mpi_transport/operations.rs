@@ -8,7 +8,7 @@ use clc_trace::{CommRank, Error, EventNumber};
 use std::time::Duration;
 
 /// All of them, the order-sensitive ones several times in a row.
-pub fn all(t: &mut dyn Transport) {
+pub(crate) fn all(t: &mut dyn Transport) {
     posts(t);
     long_messages(t);
     votes(t);

@@ -9,15 +9,15 @@ use clc_trace::{
 use std::collections::HashMap;
 use std::path::Path;
 
-pub const PROCESSES: u32 = 3;
-pub const EVENTS: u64 = 40_000;
+pub(crate) const PROCESSES: u32 = 3;
+pub(crate) const EVENTS: u64 = 40_000;
 
-pub fn options(order: ByteOrder) -> CreateOptions {
+pub(crate) fn options(order: ByteOrder) -> CreateOptions {
     CreateOptions { order, event_chunk: 1 << 18, definition_chunk: 1 << 18, ..CreateOptions::default() }
 }
 
 /// Three processes on two nodes, communicators of every sort.
-pub fn definitions() -> Definitions {
+pub(crate) fn definitions() -> Definitions {
     let node = |id: u32, name: &str, class: &str, parent: Option<u32>| SystemTreeNode {
         id: SystemTreeNodeId(id),
         name: name.into(),
@@ -82,7 +82,7 @@ pub fn definitions() -> Definitions {
 }
 
 /// Event `number` of a process: every kind in turn, with values of all sizes.
-pub fn event(number: u64) -> Event {
+pub(crate) fn event(number: u64) -> Event {
     let wide = 1u64.rotate_left((number % 64) as u32).wrapping_mul(number | 1);
     let small = wide as u32 & 0x7FFF_FFFF;
     let comm = CommId([0, 1, 2, 3][(number / 16) as usize % 4]);
@@ -115,22 +115,22 @@ pub fn event(number: u64) -> Event {
     }
 }
 
-pub fn time(number: u64) -> u64 {
+pub(crate) fn time(number: u64) -> u64 {
     // Three events share a time; the first ones are at time 0.
     number / 3 * 10
 }
 
-pub fn offsets() -> Vec<ClockOffset> {
+pub(crate) fn offsets() -> Vec<ClockOffset> {
     let offset = |time, offset| ClockOffset { time, offset, standard_deviation: 0.25 };
     vec![offset(0, 1000), offset(200_000, 900), offset(400_000, 1100)]
 }
 
 /// An archive of all kinds of events, several chunks in each file, the locations written by threads of their own.
-pub fn create(directory: &Path, order: ByteOrder) -> Otf2Archive {
+pub(crate) fn create(directory: &Path, order: ByteOrder) -> Otf2Archive {
     create_with(directory, order, &definitions())
 }
 
-pub fn create_with(directory: &Path, order: ByteOrder, definitions: &Definitions) -> Otf2Archive {
+pub(crate) fn create_with(directory: &Path, order: ByteOrder, definitions: &Definitions) -> Otf2Archive {
     let writer = ArchiveWriter::create(directory, "sample", options(order)).unwrap();
     let counts: HashMap<LocationId, u64> = std::thread::scope(|scope| {
         let threads: Vec<_> = definitions

@@ -6,7 +6,7 @@ use crate::reference::model::Trace;
 use std::path::{Path, PathBuf};
 
 /// Writes a trace as an OTF2 archive into `directory`; returns where it is.
-pub fn written(directory: &Path, trace: &Trace) -> PathBuf {
+pub(crate) fn written(directory: &Path, trace: &Trace) -> PathBuf {
     let path = directory.join("trace");
     write(trace, &path);
     path
@@ -14,7 +14,7 @@ pub fn written(directory: &Path, trace: &Trace) -> PathBuf {
 
 /// `check` finds `violated` of `checked` of a kind, and corrections with each of `presync` leave none. Returns how many are checked after each.
 #[track_caller]
-pub fn assert_corrected(trace: &Trace, kind: &str, checked: u64, violated: u64, presync: &[&str]) -> Vec<u64> {
+pub(crate) fn assert_corrected(trace: &Trace, kind: &str, checked: u64, violated: u64, presync: &[&str]) -> Vec<u64> {
     let directory = tempfile::tempdir().expect("a directory");
     let path = written(directory.path(), trace);
     let status = if violated > 0 { 1 } else { 0 };

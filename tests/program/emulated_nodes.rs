@@ -10,14 +10,14 @@ use std::time::Duration;
 /// The exit status that means that the kernel does not allow it.
 const SKIPPED: i32 = 77;
 
-pub fn nodes(count: u32) -> Command {
+pub(crate) fn nodes(count: u32) -> Command {
     let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/nodes"));
     command.arg(count.to_string()).env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG");
     command
 }
 
 /// Whether there can be nodes here.
-pub fn possible() -> bool {
+pub(crate) fn possible() -> bool {
     let tried = run(nodes(2).args(["--", "true"]));
     if tried.status == SKIPPED {
         assert!(tried.stderr.starts_with("nodes: skipped: ") && tried.stderr.lines().count() == 1, "{}", tried.stderr);
@@ -29,7 +29,7 @@ pub fn possible() -> bool {
 }
 
 /// Compiles a program of `tests/apps`.
-pub fn build(compiler: &str, name: &str, directory: &Path) -> PathBuf {
+pub(crate) fn build(compiler: &str, name: &str, directory: &Path) -> PathBuf {
     let program = directory.join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/apps/{name}.c"));
     run(Command::new(compiler)

@@ -49,7 +49,7 @@ fn used(path: &Path, ranks: usize) -> (usize, usize) {
         latency: parameters.latency,
         alltoallv: false,
         handles: false,
-        fences: clc_engine::matching::fences::Fences::default(),
+        fences: clc_engine::matching::collectives::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };
     let loaded = load(&mut transport, &opened, &options, &Silent, &mut Warnings::default()).unwrap();

@@ -8,7 +8,7 @@ use crate::reference::generate::rng::Rng;
 use crate::reference::generate::{Anomalies, Generated, Options, generate_with};
 use crate::reference::matching::{Rules, matching};
 use crate::reference::model::{EventRef, Process, Recorded, Trace};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{CommId, CommMembers, Communicator, Error, Event, Message, MpiRank, RegionId, Ticks};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::{CorrectionForm, Parameters};

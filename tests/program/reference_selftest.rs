@@ -7,7 +7,7 @@ use crate::reference::matching::{Dependency, Kind, Rules, matching};
 use crate::reference::model::{EventRef, Process, Recorded, Trace};
 use crate::reference::properties;
 use crate::reference::violations::violations;
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, MpiRank, Root};
 use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use crate::reference::model::Trace;
 use crate::reference::properties;
 use crate::reference::violations::violations;
 use clc_clock::Method;
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::Ticks;
 use controlled_logical_clock::CorrectionForm;
 use proptest::prelude::*;

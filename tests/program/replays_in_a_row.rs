@@ -112,7 +112,7 @@ fn replays(transport: &mut dyn Transport) -> Vec<bool> {
         latency: parameters.latency,
         alltoallv: false,
         handles: false,
-        fences: clc_engine::matching::fences::Fences::default(),
+        fences: clc_engine::matching::collectives::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default()).unwrap();

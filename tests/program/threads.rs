@@ -8,8 +8,9 @@ use crate::reference::common::{Constants, Passes, common as common_time};
 use crate::reference::forward::{Control, forward_of, lamport_advance};
 use crate::reference::matching::{Rules, matching};
 use crate::reference::model::{BARRIER, PerLocation, Process, Recorded, Trace};
-use crate::reference::threads::{disturb, divided, hybrid, with_own_clocks};
-use clc_engine::matching::fences::Fences;
+use crate::reference::threads::own_clocks::{divided, with_own_clocks};
+use crate::reference::threads::{disturb, hybrid};
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{
     ClockOffset, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Fraction, Message, MpiRank,
     RegionId, Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask, Ticks,
@@ -116,13 +117,13 @@ fn some_of_the_random_programs_have_timelines_of_their_own() {
     assert!(own >= 12, "{own}");
 }
 
-pub const US: i64 = 1000;
+pub(crate) const US: i64 = 1000;
 const TEAM: CommId = CommId(5);
 
 /// Threads of a process: events at true times in microseconds, and how far the thread's clock is ahead.
-pub type Threads = Vec<(Vec<(i64, Event)>, i64)>;
+pub(crate) type Threads = Vec<(Vec<(i64, Event)>, i64)>;
 
-pub fn trace(processes: Vec<Threads>) -> Trace {
+pub(crate) fn trace(processes: Vec<Threads>) -> Trace {
     let world: Vec<MpiRank> = (0..processes.len() as u32).map(MpiRank).collect();
     let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
     let location = |(events, ahead): (Vec<(i64, Event)>, i64)| -> Vec<Recorded> {
@@ -142,31 +143,31 @@ pub fn trace(processes: Vec<Threads>) -> Trace {
     }
 }
 
-pub fn thread(time: i64, step: ThreadEvent) -> (i64, Event) {
+pub(crate) fn thread(time: i64, step: ThreadEvent) -> (i64, Event) {
     (time, Event::Thread(step))
 }
 
-pub fn fork(time: i64, threads: u32) -> (i64, Event) {
+pub(crate) fn fork(time: i64, threads: u32) -> (i64, Event) {
     thread(time, ThreadEvent::Fork { model: 3, threads })
 }
 
-pub fn join(time: i64) -> (i64, Event) {
+pub(crate) fn join(time: i64) -> (i64, Event) {
     thread(time, ThreadEvent::Join { model: 3 })
 }
 
-pub fn begin(time: i64) -> (i64, Event) {
+pub(crate) fn begin(time: i64) -> (i64, Event) {
     thread(time, ThreadEvent::TeamBegin(TEAM))
 }
 
-pub fn end(time: i64) -> (i64, Event) {
+pub(crate) fn end(time: i64) -> (i64, Event) {
     thread(time, ThreadEvent::TeamEnd(TEAM))
 }
 
-pub fn barrier(arrive: i64, depart: i64) -> [(i64, Event); 2] {
+pub(crate) fn barrier(arrive: i64, depart: i64) -> [(i64, Event); 2] {
     [(arrive, Event::Enter(RegionId(BARRIER))), (depart, Event::Leave(RegionId(BARRIER)))]
 }
 
-pub fn message(peer: u32) -> Message {
+pub(crate) fn message(peer: u32) -> Message {
     Message { peer, comm: CommId(0), tag: 1, length: 8 }
 }
 

@@ -4,7 +4,7 @@
 use crate::by_hand::{self, written};
 use crate::common::{alone, found, report, run};
 use crate::reference::model::{Process, REGION_NAMES, Recorded, Trace};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{
     Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, GroupId, Message, MpiRank, RegionId, Root,
     Window, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,

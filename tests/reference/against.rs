@@ -8,7 +8,7 @@ use super::model::{PerLocation, Recorded, STREAM_REFERENCE, Trace};
 use clc_clock::Method;
 use clc_engine::comm::local::LocalTransport;
 use clc_engine::comm::{ReduceOp, Transport};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::Program;
 use clc_engine::replay::{amortise, dataflow, passes};
@@ -28,15 +28,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many runs used the canonical replay (blocking operations, one rank per process).
-pub static CANONICAL: AtomicUsize = AtomicUsize::new(0);
+pub(crate) static CANONICAL: AtomicUsize = AtomicUsize::new(0);
 
 /// Writes `trace` as an OTF2 archive into `directory`, which must not exist.
-pub fn write(trace: &Trace, directory: &Path) {
+pub(crate) fn write(trace: &Trace, directory: &Path) {
     write_with(trace, directory, |_, _| Vec::new());
 }
 
 /// The same with the recorded clock offsets of each process and location.
-pub fn write_with(trace: &Trace, directory: &Path, offsets: impl Fn(usize, usize) -> Vec<ClockOffset>) {
+pub(crate) fn write_with(trace: &Trace, directory: &Path, offsets: impl Fn(usize, usize) -> Vec<ClockOffset>) {
     let definitions = trace.definitions();
     let archive = ArchiveWriter::create(directory, "traces", CreateOptions::default()).unwrap();
     let mut counts = HashMap::new();
@@ -65,7 +65,7 @@ pub fn write_with(trace: &Trace, directory: &Path, offsets: impl Fn(usize, usize
 
 /// What the program makes of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub least_advance: i64,
     /// 1 - γ of the last pass.
     decay: u64,
@@ -151,7 +151,13 @@ fn rehearsal(transport: &mut dyn Transport, program: &Program) -> Result<()> {
 }
 
 /// Runs the program on `ranks` threads and puts the processes together again.
-pub fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameters, rules: &Rules) -> Result<Outcome> {
+pub(crate) fn on_ranks(
+    ranks: usize,
+    path: &Path,
+    trace: &Trace,
+    parameters: &Parameters,
+    rules: &Rules,
+) -> Result<Outcome> {
     let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
         let threads: Vec<_> = LocalTransport::world(ranks)
             .into_iter()
@@ -178,7 +184,7 @@ pub fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameter
 
 /// Parameters of one case.
 #[derive(Debug, Clone, Copy)]
-pub struct Choice {
+pub(crate) struct Choice {
     pub decay: u64,
     pub slope: u64,
     pub delta: i64,
@@ -196,7 +202,7 @@ pub struct Choice {
 
 /// Both have to come to the same times on any number of `ranks`, or both find that the trace contradicts itself. Returns whether there were
 /// times to compare.
-pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::Result<bool, String> {
+pub(crate) fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::Result<bool, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     write(trace, &path);

@@ -38,14 +38,14 @@ use std::cmp::Ordering;
 
 /// How steep a line is: `rise` ticks of A over `run` ticks of C; `run` = 0 is vertical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Steepness {
+pub(crate) struct Steepness {
     pub rise: i64,
     pub run: i64,
 }
 
 impl Steepness {
     /// Order by steepness, exactly.
-    pub fn compare(self, other: Steepness) -> Ordering {
+    pub(crate) fn compare(self, other: Steepness) -> Ordering {
         if self.run == 0 && other.run == 0 {
             return self.rise.cmp(&other.rise);
         }
@@ -55,14 +55,14 @@ impl Steepness {
     }
 
     /// Whether this is strictly steeper than `other`.
-    pub fn exceeds(self, other: Steepness) -> bool {
+    pub(crate) fn exceeds(self, other: Steepness) -> bool {
         self.compare(other) == Ordering::Greater
     }
 }
 
 /// What a vertex rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub(crate) enum Rest {
     /// The last event of the timeline.
     End,
     /// A jump event, at the level of S.
@@ -73,7 +73,7 @@ pub enum Rest {
 
 /// A vertex of the curve, and how the curve comes to it from the vertex on its right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Vertex {
+pub(crate) struct Vertex {
     pub index: usize,
     pub level: i64,
     pub rest: Rest,
@@ -83,7 +83,7 @@ pub struct Vertex {
 
 /// The tube of one timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tube {
+pub(crate) struct Tube {
     /// C, the axis.
     pub times: Vec<i64>,
     /// S, the running sum of the jumps.
@@ -96,7 +96,7 @@ pub struct Tube {
 
 /// The curve of one timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Curve {
+pub(crate) struct Curve {
     /// A.
     pub level: Vec<i64>,
     /// Its vertices, from right to left.
@@ -105,7 +105,7 @@ pub struct Curve {
 
 /// The result of the backward amortisation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Backward {
+pub(crate) struct Backward {
     /// The tube of every timeline.
     pub tubes: Vec<Tube>,
     /// The curve of every timeline.
@@ -115,7 +115,7 @@ pub struct Backward {
 }
 
 /// Smooths the jumps of a forward pass into the events before them.
-pub fn backward(times: &PerEvent, dependencies: &[Dependency], forward: &Forward, slope: i64) -> Backward {
+pub(crate) fn backward(times: &PerEvent, dependencies: &[Dependency], forward: &Forward, slope: i64) -> Backward {
     let tubes = tubes(times, dependencies, forward, slope);
     let curves: Vec<Curve> = tubes.iter().map(Tube::curve).collect();
     let corrected = (0..times.len()).map(|p| {
@@ -126,7 +126,7 @@ pub fn backward(times: &PerEvent, dependencies: &[Dependency], forward: &Forward
 }
 
 /// The staircase and the caps of every timeline.
-pub fn tubes(times: &PerEvent, dependencies: &[Dependency], forward: &Forward, slope: i64) -> Vec<Tube> {
+pub(crate) fn tubes(times: &PerEvent, dependencies: &[Dependency], forward: &Forward, slope: i64) -> Vec<Tube> {
     let mut tubes: Vec<Tube> = Vec::new();
     for (times, jumps) in times.iter().zip(&forward.jumps) {
         let stairs = jumps.iter().scan(0, |sum, jump| {
@@ -146,17 +146,17 @@ pub fn tubes(times: &PerEvent, dependencies: &[Dependency], forward: &Forward, s
 
 impl Tube {
     /// Whether the event is a jump: a step of the staircase.
-    pub fn is_corner(&self, index: usize) -> bool {
+    pub(crate) fn is_corner(&self, index: usize) -> bool {
         self.stairs[index] > if index == 0 { 0 } else { self.stairs[index - 1] }
     }
 
     /// The slope m.
-    pub fn ramp(&self) -> Steepness {
+    pub(crate) fn ramp(&self) -> Steepness {
         Steepness { rise: self.slope, run: ONE }
     }
 
     /// The curve A.
-    pub fn curve(&self) -> Curve {
+    pub(crate) fn curve(&self) -> Curve {
         let mut curve = Curve { level: self.stairs.clone(), vertices: Vec::new() };
         let Some(last) = self.times.len().checked_sub(1) else { return curve };
         let mut vertex = Vertex { index: last, level: self.stairs[last], rest: Rest::End, straight: false };

@@ -48,12 +48,12 @@ fn calls_of(timeline: &Timeline) -> Vec<Call> {
 }
 
 /// The name of the call that an event is inside of.
-pub fn around(timeline: &Timeline, index: usize) -> Option<&'static str> {
+pub(crate) fn around(timeline: &Timeline, index: usize) -> Option<&'static str> {
     calls_of(timeline).into_iter().find(|call| call.inside.contains(&index)).map(|call| call.name)
 }
 
 /// Ends of collective operations that are inside of a call by which all members of a communicator make others, on the location of that call.
-pub fn made_by_all(timeline: &Timeline) -> BTreeSet<usize> {
+pub(crate) fn made_by_all(timeline: &Timeline) -> BTreeSet<usize> {
     let makes =
         |region: RegionId| matches!(REGION_NAMES.get(region.0 as usize), Some(&("MPI_Comm_split" | "pmpi_comm_dup_")));
     let mut made = BTreeSet::new();
@@ -72,7 +72,7 @@ pub fn made_by_all(timeline: &Timeline) -> BTreeSet<usize> {
 }
 
 /// Where the synchronous sends of a process end, by the send.
-pub fn ends_of(timeline: &Timeline) -> BTreeMap<usize, usize> {
+pub(crate) fn ends_of(timeline: &Timeline) -> BTreeMap<usize, usize> {
     let calls = calls_of(timeline);
     let mut ends = BTreeMap::new();
     for call in calls.iter().filter(|call| call.name == "MPI_Ssend") {
@@ -97,7 +97,7 @@ pub fn ends_of(timeline: &Timeline) -> BTreeMap<usize, usize> {
 }
 
 /// Where receives of a process were posted, by the receive; those of which that is known.
-pub fn posts_of(timeline: &Timeline) -> BTreeMap<usize, usize> {
+pub(crate) fn posts_of(timeline: &Timeline) -> BTreeMap<usize, usize> {
     let calls = calls_of(timeline);
     let around = |index: usize| calls.iter().find(|call| POSTS.contains(&call.name) && call.inside.contains(&index));
     let is_receive = |index: &&usize| matches!(timeline[**index].event, Event::MpiRecv(_));
@@ -123,10 +123,10 @@ pub fn posts_of(timeline: &Timeline) -> BTreeMap<usize, usize> {
 }
 
 /// What two processes do on a window: from, to, the window, and whether it is complete and wait (else post and complete).
-pub type Steps = (usize, usize, WindowId, bool);
+pub(crate) type Steps = (usize, usize, WindowId, bool);
 
 /// Who waits for whom: events that others wait for, and events that wait.
-pub type Waiting = BTreeMap<Steps, Both>;
+pub(crate) type Waiting = BTreeMap<Steps, Both>;
 
 /// Events of two processes, those that are waited for and those that wait.
 type Both = (Vec<(usize, usize)>, Vec<(usize, usize)>);
@@ -136,7 +136,7 @@ fn list(waiting: &mut Waiting, (from, to, window): (usize, usize, WindowId), com
 }
 
 /// All steps of post, start, complete and wait, as (process, index).
-pub fn steps(trace: &Trace, timelines: &[Timeline]) -> Waiting {
+pub(crate) fn steps(trace: &Trace, timelines: &[Timeline]) -> Waiting {
     let mut waiting = Waiting::new();
     let members = |group: GroupId| -> Vec<usize> {
         let found = trace.groups.iter().find(|(id, _)| *id == group);

@@ -6,7 +6,7 @@
 
 /// The records of a channel, each with its length. Receives in the order of posting; those of which the place in it is not known are apart.
 #[derive(Debug, Clone)]
-pub struct Channel<E> {
+pub(crate) struct Channel<E> {
     pub sends: Vec<(E, u64)>,
     pub receives: Vec<(E, u64)>,
     pub unplaced: Vec<(E, u64)>,
@@ -17,7 +17,7 @@ pub struct Channel<E> {
 
 /// What is known of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found<E> {
+pub(crate) struct Found<E> {
     /// A send and its receive.
     pub messages: Vec<(E, E)>,
     /// A send that was before a receive which need not be its own.
@@ -99,13 +99,16 @@ impl<E: Copy> Channel<E> {
     }
 
     /// Whether several threads send, or receive: MPI knows no order of theirs.
-    pub fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         several(&self.sent) || several(&self.received)
     }
 
     /// Postings of receives and ends of synchronous sends: ends in their order and not in that of the sends if several threads send, postings in theirs if several
     /// receive; those are known only if all are.
-    pub fn in_order_of_threads<O: Copy + Ord>(&self, both: Vec<(Option<O>, Option<O>)>) -> Vec<(Option<O>, Option<O>)> {
+    pub(crate) fn in_order_of_threads<O: Copy + Ord>(
+        &self,
+        both: Vec<(Option<O>, Option<O>)>,
+    ) -> Vec<(Option<O>, Option<O>)> {
         let (mut posts, mut ends): (Vec<Option<O>>, Vec<Option<O>>) = both.into_iter().unzip();
         if several(&self.received) {
             if posts.contains(&None) {
@@ -121,7 +124,7 @@ impl<E: Copy> Channel<E> {
     }
 
     /// Whether several threads share the channel, and a message in the order of the calls is received before it is sent.
-    pub fn is_called_in_wrong_order(&self) -> bool {
+    pub(crate) fn is_called_in_wrong_order(&self) -> bool {
         let broken = self.sent.iter().zip(&self.received).any(|(sent, received)| received.0 < sent.0);
         !self.is_one_sided() && self.is_shared() && self.agrees() && broken
     }
@@ -154,7 +157,7 @@ impl<E: Copy> Channel<E> {
     }
 
     /// What is known; whether lengths `count`, and whether threads are served in the order of their calls, are matters of the whole trace.
-    pub fn find(&self, count: bool, in_order: bool) -> Found<E> {
+    pub(crate) fn find(&self, count: bool, in_order: bool) -> Found<E> {
         let nothing = Found { messages: Vec::new(), implied: Vec::new() };
         if self.is_one_sided() {
             return nothing;
@@ -212,7 +215,7 @@ impl<E: Copy> Channel<E> {
 
 /// Whether receives seem to be recorded with the length of their buffers: most lengths disagree, and where the numbers agree (16 messages at least)
 /// every message fits into the receive at its place.
-pub fn tracer_records_buffers<'a, E: Copy + 'a>(channels: impl Iterator<Item = &'a Channel<E>>) -> bool {
+pub(crate) fn tracer_records_buffers<'a, E: Copy + 'a>(channels: impl Iterator<Item = &'a Channel<E>>) -> bool {
     let (mut agree, mut disagree, mut equal, mut fits) = (0, 0, 0, true);
     for channel in
         channels.filter(|channel| !channel.is_one_sided() && channel.unplaced.is_empty() && !channel.is_shared())

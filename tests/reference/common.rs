@@ -22,7 +22,7 @@ use super::model::{EventRef, PerEvent, Trace};
 
 /// What decides how far the passes go.
 #[derive(Debug, Clone, Copy)]
-pub struct Passes {
+pub(crate) struct Passes {
     pub most: u32,
     /// Numerator over 2^40.
     pub max_error: i64,
@@ -30,7 +30,7 @@ pub struct Passes {
 
 /// The constants of a correction.
 #[derive(Debug, Clone, Copy)]
-pub struct Constants {
+pub(crate) struct Constants {
     pub control: Control,
     pub slope: i64,
     pub passes: Passes,
@@ -38,7 +38,7 @@ pub struct Constants {
 }
 
 /// The corrected times of all events and the decay that was taken. The trace does not contradict itself.
-pub fn common(trace: &Trace, matching: &Matching, constants: Constants) -> (PerEvent, i64) {
+pub(crate) fn common(trace: &Trace, matching: &Matching, constants: Constants) -> (PerEvent, i64) {
     let dependencies = &matching.dependencies;
     let plain = trace.times();
     let least = lamport_advance(&plain, dependencies).unwrap();

@@ -15,11 +15,11 @@ use super::model::{EventRef, PerEvent, Trace};
 use std::collections::BTreeMap;
 
 /// Fixed-point one: decay and slopes are integers in units of 2^-40.
-pub const ONE: i64 = 1 << 40;
+pub(crate) const ONE: i64 = 1 << 40;
 
 /// The parameters of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Control {
+pub(crate) struct Control {
     /// 1 - gamma, in units of 2^-40.
     pub decay: i64,
     /// Minimum distance of distinct events, in ticks.
@@ -28,7 +28,7 @@ pub struct Control {
 
 /// The result of a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Forward {
+pub(crate) struct Forward {
     /// LC, the controlled logical clock.
     pub clock: PerEvent,
     /// D, the jumps.
@@ -37,7 +37,7 @@ pub struct Forward {
 
 /// The trace contradicts itself: each of these events waits for another one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cycle(pub Vec<EventRef>);
+pub(crate) struct Cycle(pub Vec<EventRef>);
 
 /// The logical clock of one timeline, between two events.
 struct Clock {
@@ -72,26 +72,26 @@ impl Clock {
 }
 
 /// floor(factor * ticks / 2^40).
-pub fn scaled(factor: i64, ticks: i64) -> i64 {
+pub(crate) fn scaled(factor: i64, ticks: i64) -> i64 {
     (i128::from(factor) * i128::from(ticks)).div_euclid(i128::from(ONE)) as i64
 }
 
 /// The forward replay of a trace.
-pub fn forward_of(trace: &Trace, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
+pub(crate) fn forward_of(trace: &Trace, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
     let locations: Vec<Vec<usize>> =
         trace.timelines().iter().map(|timeline| timeline.iter().map(|entry| entry.location).collect()).collect();
     replay(&trace.times(), &trace.times(), &locations, dependencies, control)
 }
 
 /// The forward replay of timelines with one location each.
-pub fn forward(times: &PerEvent, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
+pub(crate) fn forward(times: &PerEvent, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
     let locations: Vec<Vec<usize>> = times.iter().map(|timeline| vec![0; timeline.len()]).collect();
     replay(times, times, &locations, dependencies, control)
 }
 
 /// Replays all timelines with the times C: always any event all of whose senders are known. `locations` tells for each event on
 /// which location of its process it happened, `originals` the times whose distances delta goes by (C, but for a replay of corrected times).
-pub fn replay(
+pub(crate) fn replay(
     times: &PerEvent,
     originals: &PerEvent,
     locations: &[Vec<usize>],
@@ -136,13 +136,13 @@ pub fn replay(
 }
 
 /// The largest advance LC - C of all events.
-pub fn largest_advance(times: &PerEvent, clock: &PerEvent) -> i64 {
+pub(crate) fn largest_advance(times: &PerEvent, clock: &PerEvent) -> i64 {
     let advance = |(times, clock): (&Vec<i64>, &Vec<i64>)| times.iter().zip(clock).map(|(c, lc)| lc - c).max();
     times.iter().zip(clock).filter_map(advance).max().unwrap_or(0)
 }
 
 /// D0: the largest advance that the plain Lamport clock (gamma = 0, delta = 0) needs.
-pub fn lamport_advance(times: &PerEvent, dependencies: &[Dependency]) -> Result<i64, Cycle> {
+pub(crate) fn lamport_advance(times: &PerEvent, dependencies: &[Dependency]) -> Result<i64, Cycle> {
     let lamport = forward(times, dependencies, Control { decay: ONE, delta: 0 })?;
     Ok(largest_advance(times, &lamport.clock))
 }

@@ -19,16 +19,16 @@
 // Every integration test is a crate of its own and uses only a part of this module.
 #![allow(dead_code)]
 
-pub mod against;
-pub mod backward;
-pub mod calls;
-pub mod channel;
-pub mod common;
-pub mod forward;
-pub mod generate;
-pub mod matching;
-pub mod model;
-pub mod properties;
-pub mod threads;
-pub mod violations;
-pub mod windows;
+pub(crate) mod against;
+pub(crate) mod backward;
+pub(crate) mod calls;
+pub(crate) mod channel;
+pub(crate) mod common;
+pub(crate) mod forward;
+pub(crate) mod generate;
+pub(crate) mod matching;
+pub(crate) mod model;
+pub(crate) mod properties;
+pub(crate) mod threads;
+pub(crate) mod violations;
+pub(crate) mod windows;

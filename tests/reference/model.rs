@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Regions of the application in generated traces have the ids `0..REGIONS`.
-pub const REGIONS: u32 = 4;
+pub(crate) const REGIONS: u32 = 4;
 
 /// The names of all regions, by their ids.
-pub const REGION_NAMES: [&str; 24] = [
+pub(crate) const REGION_NAMES: [&str; 24] = [
     "region 0",
     "region 1",
     "region 2",
@@ -40,37 +40,37 @@ pub const REGION_NAMES: [&str; 24] = [
 ];
 
 /// Regions of accelerators.
-pub const CU_LAUNCH: u32 = 13;
-pub const HIP_LAUNCH: u32 = 14;
-pub const STREAM_WAIT: u32 = 15;
-pub const DEVICE_WAIT: u32 = 16;
-pub const COPY_TO_HOST: u32 = 17;
-pub const IDLE: u32 = 18;
-pub const KERNEL: u32 = 19;
+pub(crate) const CU_LAUNCH: u32 = 13;
+pub(crate) const HIP_LAUNCH: u32 = 14;
+pub(crate) const STREAM_WAIT: u32 = 15;
+pub(crate) const DEVICE_WAIT: u32 = 16;
+pub(crate) const COPY_TO_HOST: u32 = 17;
+pub(crate) const IDLE: u32 = 18;
+pub(crate) const KERNEL: u32 = 19;
 /// The parameter of call sites, and the attribute that names streams.
-pub const CALLSITE: u32 = 3;
-pub const STREAM_REFERENCE: u32 = 4;
+pub(crate) const CALLSITE: u32 = 3;
+pub(crate) const STREAM_REFERENCE: u32 = 4;
 
 /// The one in which the threads of a team wait for each other.
-pub const BARRIER: u32 = 12;
+pub(crate) const BARRIER: u32 = 12;
 
 /// A recorded event. `time` is the pre-synchronised time C in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     pub time: i64,
     pub event: Event,
 }
 
 /// One process: where it runs, and its event streams (threads), each with nondecreasing times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
+pub(crate) struct Process {
     pub node: u32,
     pub locations: Vec<Vec<Recorded>>,
 }
 
 /// A trace. The index of a process is its global MPI rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trace {
+pub(crate) struct Trace {
     pub processes: Vec<Process>,
     pub communicators: Vec<Communicator>,
     /// Windows of one-sided communication, and groups that events on them name.
@@ -84,7 +84,7 @@ pub struct Trace {
 
 /// An event in the merged stream of its process, and where it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub time: i64,
     pub location: usize,
     pub number: usize,
@@ -92,41 +92,41 @@ pub struct Entry {
 }
 
 /// The events of all locations of one process, merged by (time, location, number). One logical clock ticks on it.
-pub type Timeline = Vec<Entry>;
+pub(crate) type Timeline = Vec<Entry>;
 
 /// An event of a trace: its process, and its index in the timeline of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EventRef {
+pub(crate) struct EventRef {
     pub process: usize,
     pub index: usize,
 }
 
 /// One value per event, `[process][index in the timeline]`.
-pub type PerEvent = Vec<Vec<i64>>;
+pub(crate) type PerEvent = Vec<Vec<i64>>;
 
 /// One value per event, `[process][location][number]`.
-pub type PerLocation = Vec<Vec<Vec<i64>>>;
+pub(crate) type PerLocation = Vec<Vec<Vec<i64>>>;
 
 impl Trace {
     /// The timeline of every process.
-    pub fn timelines(&self) -> Vec<Timeline> {
+    pub(crate) fn timelines(&self) -> Vec<Timeline> {
         self.processes.iter().map(Process::timeline).collect()
     }
 
     /// The pre-synchronised times C.
-    pub fn times(&self) -> PerEvent {
+    pub(crate) fn times(&self) -> PerEvent {
         self.timelines().iter().map(|timeline| timeline.iter().map(|entry| entry.time).collect()).collect()
     }
 
     /// Brings values per location into the order of the timelines.
-    pub fn merge(&self, values: &PerLocation) -> PerEvent {
+    pub(crate) fn merge(&self, values: &PerLocation) -> PerEvent {
         let value = |process: usize, entry: &Entry| values[process][entry.location][entry.number];
         let timelines = self.timelines();
         timelines.iter().enumerate().map(|(p, timeline)| timeline.iter().map(|e| value(p, e)).collect()).collect()
     }
 
     /// The inverse of [`Trace::merge`].
-    pub fn split(&self, values: &PerEvent) -> PerLocation {
+    pub(crate) fn split(&self, values: &PerEvent) -> PerLocation {
         let mut split: PerLocation =
             self.processes.iter().map(|p| p.locations.iter().map(|events| vec![0; events.len()]).collect()).collect();
         for (process, timeline) in self.timelines().iter().enumerate() {
@@ -138,12 +138,12 @@ impl Trace {
     }
 
     /// The communicator with this id, if it is defined.
-    pub fn members(&self, comm: CommId) -> Option<&CommMembers> {
+    pub(crate) fn members(&self, comm: CommId) -> Option<&CommMembers> {
         self.communicators.iter().find(|c| c.id == comm).map(|c| &c.members)
     }
 
     /// The id that [`Trace::definitions`] gives to a location; not in the order of the processes, so that a rank is no index.
-    pub fn location_id(&self, process: usize, location: usize) -> LocationId {
+    pub(crate) fn location_id(&self, process: usize, location: usize) -> LocationId {
         let processes = self.processes.len();
         LocationId((processes * (location + 1) - process) as u64)
     }
@@ -154,7 +154,7 @@ impl Trace {
     }
 
     /// The same definitions as an archive would hold them: all locations of process 0, then of process 1, ...
-    pub fn definitions(&self) -> Definitions {
+    pub(crate) fn definitions(&self) -> Definitions {
         let mut locations = Vec::new();
         for (p, process) in self.processes.iter().enumerate() {
             for (l, events) in process.locations.iter().enumerate() {
@@ -228,7 +228,7 @@ impl Trace {
 
 impl Process {
     /// The merged events of all locations.
-    pub fn timeline(&self) -> Timeline {
+    pub(crate) fn timeline(&self) -> Timeline {
         let mut timeline = Vec::new();
         for (location, events) in self.locations.iter().enumerate() {
             for (number, recorded) in events.iter().enumerate() {

@@ -7,7 +7,7 @@ use super::model::PerEvent;
 use super::violations::violations;
 
 /// Checks the corrected times F against the forward result, and every curve against its tube.
-pub fn check(dependencies: &[Dependency], forward: &Forward, backward: &Backward) -> Result<(), String> {
+pub(crate) fn check(dependencies: &[Dependency], forward: &Forward, backward: &Backward) -> Result<(), String> {
     check_times(dependencies, forward, &backward.corrected)?;
     for (process, (tube, curve)) in backward.tubes.iter().zip(&backward.curves).enumerate() {
         let on = |message: String| format!("process {process}: {message}");
@@ -19,7 +19,7 @@ pub fn check(dependencies: &[Dependency], forward: &Forward, backward: &Backward
 }
 
 /// F is nondecreasing per timeline, never before LC, and satisfies every pair.
-pub fn check_times(dependencies: &[Dependency], forward: &Forward, corrected: &PerEvent) -> Result<(), String> {
+pub(crate) fn check_times(dependencies: &[Dependency], forward: &Forward, corrected: &PerEvent) -> Result<(), String> {
     let found = violations(dependencies, corrected);
     if found.total() > 0 {
         return Err(format!("violations remain: {found:?}"));
@@ -33,7 +33,7 @@ pub fn check_times(dependencies: &[Dependency], forward: &Forward, corrected: &P
 }
 
 /// A is nondecreasing, not below S, not above a cap.
-pub fn check_tube(tube: &Tube, level: &[i64]) -> Result<(), String> {
+pub(crate) fn check_tube(tube: &Tube, level: &[i64]) -> Result<(), String> {
     for j in 0..level.len() {
         if j > 0 && level[j] < level[j - 1] {
             return Err(format!("event {j}: the curve falls from {} to {}", level[j - 1], level[j]));
@@ -50,7 +50,7 @@ pub fn check_tube(tube: &Tube, level: &[i64]) -> Result<(), String> {
 
 /// The smallest curve above the staircase that nowhere rises faster than m:
 /// A_j = max( S_j, max over later jumps r of S_r - floor(M (C_r - C_j) / 2^40) ).
-pub fn majorant(tube: &Tube) -> Vec<i64> {
+pub(crate) fn majorant(tube: &Tube) -> Vec<i64> {
     let from = |r: usize, j: usize| tube.stairs[r] - scaled(tube.slope, tube.times[r] - tube.times[j]);
     let ramps = |j: usize| (j..tube.times.len()).filter(|&r| tube.is_corner(r)).map(move |r| from(r, j)).max();
     (0..tube.times.len()).map(|j| ramps(j).unwrap_or(0).max(tube.stairs[j])).collect()
@@ -58,7 +58,7 @@ pub fn majorant(tube: &Tube) -> Vec<i64> {
 
 /// Without caps in the way, A is the smallest curve with slope m; caps only ever lower it. So an event that no later
 /// ramp reaches, in particular a receive with a jump, stays where the forward replay put it.
-pub fn check_slope(tube: &Tube, level: &[i64]) -> Result<(), String> {
+pub(crate) fn check_slope(tube: &Tube, level: &[i64]) -> Result<(), String> {
     let majorant = majorant(tube);
     let free = (0..level.len()).all(|j| tube.caps[j].is_none_or(|cap| majorant[j] <= cap));
     for j in 0..level.len() {
@@ -71,7 +71,7 @@ pub fn check_slope(tube: &Tube, level: &[i64]) -> Result<(), String> {
 
 /// A string is taut if it bends only where it rests: towards flatter (seen from the right) at a cap, towards steeper at
 /// a corner. It is nowhere steeper than some corner and some cap on its left demand together.
-pub fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
+pub(crate) fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
     let mut before = tube.ramp();
     for pair in curve.vertices.windows(2) {
         let (right, left) = (pair[0], pair[1]);

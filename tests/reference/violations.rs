@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Pairs of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub(crate) struct Count {
     /// All pairs.
     pub pairs: usize,
     /// Pairs whose receive comes earlier than send + mu.
@@ -19,7 +19,7 @@ pub struct Count {
 
 /// What is wrong with a time assignment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Violations {
+pub(crate) struct Violations {
     /// Happened-before pairs, by kind.
     pub pairs: BTreeMap<Kind, Count>,
     /// Neighbours on a timeline whose times are in the wrong order.
@@ -28,13 +28,13 @@ pub struct Violations {
 
 impl Violations {
     /// All violations together.
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.disordered + self.pairs.values().map(|count| count.violated).sum::<usize>()
     }
 }
 
 /// Looks at every happened-before pair and every pair of neighbours.
-pub fn violations(dependencies: &[Dependency], times: &PerEvent) -> Violations {
+pub(crate) fn violations(dependencies: &[Dependency], times: &PerEvent) -> Violations {
     let mut found = Violations::default();
     for Dependency { kind, send, receive, latency } in dependencies {
         let distance = times[receive.process][receive.index] - times[send.process][send.index];

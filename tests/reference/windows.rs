@@ -6,7 +6,7 @@
 use super::calls;
 use super::matching::Call;
 use super::model::{Timeline, Trace};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, Event, MpiRank, WindowId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,12 @@ struct OnWindow {
 const NOTHING: CollectiveOp = CollectiveOp::CREATE_HANDLE;
 
 /// The calls of each of the `members` on a window: a barrier for each fence that is one.
-pub fn calls_on(window: WindowId, timelines: &[Timeline], members: &[MpiRank], choice: Fences) -> Vec<Vec<Call>> {
+pub(crate) fn calls_on(
+    window: WindowId,
+    timelines: &[Timeline],
+    members: &[MpiRank],
+    choice: Fences,
+) -> Vec<Vec<Call>> {
     let calls: Vec<Vec<OnWindow>> = members.iter().map(|&process| of_process(window, &timelines[process])).collect();
     let complete = calls.iter().map(Vec::len).min().unwrap_or(0);
     let alike = |k: &usize| calls.iter().all(|list| list[*k].fence == calls[0][*k].fence);
@@ -105,7 +110,7 @@ fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
 }
 
 /// Whether a process leaves a collective call on a window open at `cut`, the later ones of which would be taken for it.
-pub fn cuts_a_call(trace: &Trace, timeline: &Timeline, cut: usize) -> Option<usize> {
+pub(crate) fn cuts_a_call(trace: &Trace, timeline: &Timeline, cut: usize) -> Option<usize> {
     let calls = trace.windows.iter().map(|window| of_process(window.id, timeline));
     let mut overtaken = calls.filter_map(|calls| {
         let open = calls.iter().find(|call| call.begin < cut && cut <= call.end)?;

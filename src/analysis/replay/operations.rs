@@ -6,7 +6,7 @@ use clc_trace::{Error, Result};
 
 /// Region instances of one timeline that communicate, and which visited events belong to them.
 #[derive(Debug, Clone, Default)]
-pub struct Operations {
+pub(crate) struct Operations {
     /// Call path of each operation: a node of the timeline's call tree.
     pub call_path: Vec<u32>,
     /// Times by stage.
@@ -22,7 +22,7 @@ pub struct Operations {
 
 /// Times of one stage.
 #[derive(Debug, Clone, Default)]
-pub struct StageTimes {
+pub(crate) struct StageTimes {
     /// When each operation was entered.
     pub enter: Vec<i64>,
     /// When it was left.
@@ -33,10 +33,10 @@ pub struct StageTimes {
 
 impl Operations {
     /// No operation.
-    pub const NONE: u32 = u32::MAX;
+    pub(crate) const NONE: u32 = u32::MAX;
 
     /// Without operations yet, for so many visited events and stages.
-    pub fn new(events: usize, stages: usize) -> Operations {
+    pub(crate) fn new(events: usize, stages: usize) -> Operations {
         let times = StageTimes { event: vec![0; events], ..StageTimes::default() };
         Operations {
             call_path: Vec::new(),
@@ -48,7 +48,7 @@ impl Operations {
     }
 
     /// Number of operations.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.call_path.len()
     }
 
@@ -56,7 +56,7 @@ impl Operations {
     ///
     /// # Errors
     /// There are too many.
-    pub fn enter(&mut self, call_path: u32, enter: [i64; 2]) -> Result<u32> {
+    pub(crate) fn enter(&mut self, call_path: u32, enter: [i64; 2]) -> Result<u32> {
         let index = u32::try_from(self.len()).ok().filter(|&index| index != Self::NONE);
         let index = index.ok_or_else(|| Error::new("more than 2^32 MPI calls in one process"))?;
         self.call_path.push(call_path);
@@ -68,14 +68,14 @@ impl Operations {
     }
 
     /// Operation `index` was left at `time` (by stage).
-    pub fn leave(&mut self, index: u32, time: [i64; 2]) {
+    pub(crate) fn leave(&mut self, index: u32, time: [i64; 2]) {
         for (stage, time) in self.stages.iter_mut().zip(time) {
             stage.leave[index as usize] = time;
         }
     }
 
     /// For each operation, whether it receives a message. `timeline` is the one of the visited events; the channels with these indexes are of messages.
-    pub fn receiving(&self, timeline: &SyncTimeline, of_messages: impl Fn(usize) -> bool) -> Vec<bool> {
+    pub(crate) fn receiving(&self, timeline: &SyncTimeline, of_messages: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut receiving = vec![false; self.len()];
         for ((kind, link), &operation) in timeline.parts().zip(&self.of_event) {
             if kind == SyncKind::Receive && operation != Self::NONE && of_messages(link) {
@@ -86,7 +86,7 @@ impl Operations {
     }
 
     /// When the operation around a visited event was entered; the event's own time without one.
-    pub fn entered(&self, stage: usize, event: usize) -> i64 {
+    pub(crate) fn entered(&self, stage: usize, event: usize) -> i64 {
         let times = &self.stages[stage];
         match self.of_event[event] {
             Self::NONE => times.event[event],
@@ -95,7 +95,7 @@ impl Operations {
     }
 
     /// When the operation around each visited event was left; the events' own times without one.
-    pub fn left(&self, stage: usize) -> Vec<i64> {
+    pub(crate) fn left(&self, stage: usize) -> Vec<i64> {
         let times = &self.stages[stage];
         let leave = |(event, &operation): (usize, &u32)| match operation {
             Self::NONE => times.event[event],
@@ -105,7 +105,7 @@ impl Operations {
     }
 
     /// When the operation in which a receive was posted was entered; the receive's own if that is not known.
-    pub fn posted(&self, stage: usize, event: usize) -> i64 {
+    pub(crate) fn posted(&self, stage: usize, event: usize) -> i64 {
         match self.partner[event] {
             Self::NONE => self.entered(stage, event),
             operation => self.stages[stage].enter[operation as usize],

@@ -1,6 +1,6 @@
 //! What is found out about the waits of a timeline.
 
-use clc_engine::matching::instances::Instance;
+use clc_engine::matching::collectives::instances::Instance;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::path::PathWait;
 use clc_execution::waiting::{DetailKind, WaitKind};
@@ -9,7 +9,7 @@ use controlled_logical_clock::semantics::CollectiveClass;
 
 /// An operation waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OperationWait {
+pub(crate) struct OperationWait {
     /// The operation.
     pub operation: u32,
     /// For what.
@@ -22,7 +22,7 @@ pub struct OperationWait {
 
 /// Waits of one timeline.
 #[derive(Debug, Clone, Default)]
-pub struct TimelineWaits {
+pub(crate) struct TimelineWaits {
     /// At most one per operation, in their order.
     pub waits: Vec<OperationWait>,
     /// What the critical path follows, sorted.
@@ -40,7 +40,7 @@ impl TimelineWaits {
 
 /// An operation waited for a lock that another process held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LockWait {
+pub(crate) struct LockWait {
     /// The timeline.
     pub timeline: LocalTimeline,
     /// The operation.
@@ -53,7 +53,7 @@ pub struct LockWait {
 
 /// A part of a wait of an operation, or what it took beside that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Detail {
+pub(crate) struct Detail {
     /// The operation.
     pub operation: u32,
     /// What it is.

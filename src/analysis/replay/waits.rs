@@ -38,7 +38,7 @@ struct OperationWaits {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn waits(
+pub(crate) fn waits(
     transport: &mut dyn Transport,
     program: &Program,
     operations: &[Operations],

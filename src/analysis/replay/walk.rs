@@ -11,7 +11,7 @@ use clc_trace::{Error, Result, TimelineNumber};
 
 /// Where the search of one stage begins and ends.
 #[derive(Debug, Clone, Copy)]
-pub struct PathEnds {
+pub(crate) struct PathEnds {
     /// The process with the last event, and its time.
     pub last: (u32, i64),
     /// Time of the first event of the trace.
@@ -20,7 +20,7 @@ pub struct PathEnds {
 
 /// The critical path of one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Path {
+pub(crate) struct Path {
     /// Stretches on each hosted timeline in order of time: from, to.
     pub stretches: Vec<Vec<(i64, i64)>>,
     /// How often it goes from one process to another.
@@ -34,7 +34,7 @@ pub struct Path {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn walk(
+pub(crate) fn walk(
     transport: &mut dyn Transport,
     placement: &Placement,
     first: TimelineNumber,

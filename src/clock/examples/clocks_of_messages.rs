@@ -6,7 +6,7 @@
 use clc_clock::{ClockMessage, Error, Options, Result, Ticks, estimate};
 
 /// How far each clock is behind global time at the first message, in nanoseconds, and its drift in millionths.
-pub fn offsets(table: &str) -> Result<Vec<(i64, f64)>> {
+pub(crate) fn offsets(table: &str) -> Result<Vec<(i64, f64)>> {
     let mut messages = Vec::new();
     for (number, line) in (1..).zip(table.lines()) {
         let wrong = |_| Error::new(format!("line {number} is not a message: {line}"));

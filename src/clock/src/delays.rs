@@ -16,7 +16,7 @@ use clc_trace::vector::widest;
 
 /// Density of the excess of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Delays {
+pub(crate) struct Delays {
     /// Share and mean of each part, the quickest first.
     parts: [(f64, f64); PARTS],
 }
@@ -42,7 +42,7 @@ const PRIOR: f64 = 0.5;
 
 impl Delays {
     /// The density of `excesses`, of which negative ones count as zero; the mean of no part is below `least`. All in ticks.
-    pub fn learn(excesses: &[f64], least: f64) -> Delays {
+    pub(crate) fn learn(excesses: &[f64], least: f64) -> Delays {
         let stride = excesses.len().div_ceil(SAMPLE).max(1);
         let mut sample: Vec<f64> = excesses.iter().step_by(stride).map(|excess| excess.max(0.0)).collect();
         let count = sample.len().max(1) as f64;
@@ -116,7 +116,7 @@ impl Delays {
 
     /// By how much the logarithm of its density is lower for a message that would have been too quick: half the square of the excess in units of `tolerance`, to a limit.
     #[inline(always)]
-    pub fn missed(excess: f64, tolerance: f64) -> f64 {
+    pub(crate) fn missed(excess: f64, tolerance: f64) -> f64 {
         let missed = (-excess / tolerance).max(0.0);
         (0.5 * missed * missed).min(MOST)
     }
@@ -127,7 +127,7 @@ impl Delays {
 
     /// By how much the logarithm of the density falls per tick at each excess, which it replaces: the force with which a message pulls its excess
     /// towards zero.
-    pub fn forces(&self, excesses: &mut [f64]) {
+    pub(crate) fn forces(&self, excesses: &mut [f64]) {
         let density = self.density();
         all_at_once(
             excesses,
@@ -138,7 +138,7 @@ impl Delays {
 
     /// Logarithms of the density at each excess, which they replace; below zero it falls with the square of the excess in units of `tolerance`, to a
     /// limit.
-    pub fn log_densities(&self, excesses: &mut [f64], tolerance: f64) {
+    pub(crate) fn log_densities(&self, excesses: &mut [f64], tolerance: f64) {
         let density = self.density();
         all_at_once(
             excesses,

@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 type Limits = [Vec<(f64, f64)>; 2];
 
 /// A straight line: intercept and slope.
-pub type Line = (f64, f64);
+pub(crate) type Line = (f64, f64);
 
 /// Lines for all clocks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JoinedLines {
+pub(crate) struct JoinedLines {
     /// Correction of each clock, with that of the first one zero.
     pub lines: Vec<Line>,
     /// What messages take at least by these clocks, or half of what there was to choose between groups: the least of all that were joined. No message contradicts the lines if it is not negative.
@@ -48,7 +48,7 @@ impl Between {
 
 /// What is known of a run, and of clocks, beforehand.
 #[derive(Debug, Clone, Copy)]
-pub struct Run {
+pub(crate) struct Run {
     /// It is from time 0 to this.
     pub end: f64,
     /// By how much the drifts of two clocks usually differ, in ticks per unit of time. Where messages tell less of them, they are taken to be the smaller.
@@ -79,7 +79,7 @@ fn reversed([least, most]: Limits) -> Limits {
 }
 
 /// A line for each of so many clocks by what messages say. None if they do not connect all clocks in both directions.
-pub fn join(seen: impl IntoIterator<Item = Limit>, clocks: usize, run: Run) -> Option<JoinedLines> {
+pub(crate) fn join(seen: impl IntoIterator<Item = Limit>, clocks: usize, run: Run) -> Option<JoinedLines> {
     let mut limits: BTreeMap<(u32, u32), Limits> = BTreeMap::new();
     for seen in seen {
         let (pair, side, value) =

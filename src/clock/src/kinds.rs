@@ -17,7 +17,7 @@ const FEWEST: usize = 32;
 const FEWEST_OF_PAIR: usize = 8;
 
 /// What kinds take longer than messages, in ticks; those that take no longer, or of which too little is known, are not in it.
-pub fn extra(table: &BoundTable) -> BTreeMap<BoundKind, i64> {
+pub(crate) fn extra(table: &BoundTable) -> BTreeMap<BoundKind, i64> {
     let mut longer: BTreeMap<BoundKind, Vec<i64>> = BTreeMap::new();
     for bounds in table.pairs.values() {
         let messages = bounds.windows().iter().filter(|(_, bound)| bound.kind.is_message());
@@ -44,7 +44,7 @@ pub fn extra(table: &BoundTable) -> BTreeMap<BoundKind, i64> {
 
 /// The table with distances as if everything were messages, if the trace tells how to: for the pairs of clocks that have messages in both directions, but fewer
 /// windows of them than of collective operations. Where there are more messages, they are the better measurements.
-pub fn levelled(table: &BoundTable) -> Option<BoundTable> {
+pub(crate) fn levelled(table: &BoundTable) -> Option<BoundTable> {
     let messages =
         |bounds: &DirectedBounds| bounds.windows().iter().filter(|(_, bound)| bound.kind.is_message()).count();
     let of_pair = |(&(a, b), there): (&(u32, u32), &DirectedBounds)| {

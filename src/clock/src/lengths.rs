@@ -30,7 +30,7 @@ const FLOOR: f64 = 0.01;
 
 /// What the messages of each class take longer than short ones, in ticks.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct LengthTimes {
+pub(crate) struct LengthTimes {
     /// By middle length in bytes.
     of: Vec<(f64, f64)>,
 }
@@ -47,7 +47,13 @@ struct Equation {
 impl LengthTimes {
     /// As the messages of `table` tell it, whose distances were measured with clocks corrected by `now`; of the recorded offsets `anchors`, of which the clock
     /// `reference` needs none. Nothing if messages hardly differ in what they take.
-    pub fn of(table: &BoundTable, windows: usize, now: &Offsets, anchors: &[Anchor], reference: usize) -> LengthTimes {
+    pub(crate) fn of(
+        table: &BoundTable,
+        windows: usize,
+        now: &Offsets,
+        anchors: &[Anchor],
+        reference: usize,
+    ) -> LengthTimes {
         if !differ(table) {
             return LengthTimes::default();
         }
@@ -77,7 +83,7 @@ impl LengthTimes {
     }
 
     /// Whether nothing is known.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
@@ -94,7 +100,7 @@ impl LengthTimes {
     }
 
     /// The table as if all messages were as quick as short ones.
-    pub fn levelled(&self, mut table: BoundTable) -> BoundTable {
+    pub(crate) fn levelled(&self, mut table: BoundTable) -> BoundTable {
         table.pairs.values_mut().for_each(|bounds| bounds.shorten(|bound| self.extra(bound)));
         table
     }

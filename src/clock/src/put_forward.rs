@@ -7,7 +7,7 @@
 use crate::hull::{Steepest, widest};
 
 /// A time of the clock, and how far it has to be put forward at least, or at most, or is.
-pub type Ahead = (i64, i64);
+pub(crate) type Ahead = (i64, i64);
 
 /// Clocks that differ in frequency by more than this are not taken for such.
 const STEEPEST: f64 = 1e-3;

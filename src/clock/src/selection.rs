@@ -18,7 +18,7 @@ use std::ops::Range;
 
 /// What there is to choose.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// How latencies are told, and what a message is.
     pub reading: Reading,
     /// q, in ticks, for windows of `width`.
@@ -29,14 +29,14 @@ pub struct Choice {
 
 impl Choice {
     /// The q of a clock whose frequency makes a random walk, for windows of another length.
-    pub fn roughness_for(&self, width: i64) -> f64 {
+    pub(crate) fn roughness_for(&self, width: i64) -> f64 {
         self.roughness * (width as f64 / self.width as f64).powf(1.5)
     }
 }
 
 /// What was chosen.
 #[derive(Debug)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// The model.
     pub choice: Choice,
     /// Whether it began with the other clocks.
@@ -152,7 +152,7 @@ impl<'a> Trial<'a> {
 }
 
 /// What clocks are judged by.
-pub struct Jury<'a> {
+pub(crate) struct Jury<'a> {
     trial: Trial<'a>,
     /// By which errors are told.
     stretches: Stretches,
@@ -182,7 +182,7 @@ impl<'a> Jury<'a> {
     }
 
     /// All messages of `view`; of long runs enough of them.
-    pub fn of_all(view: &'a TrialData) -> Jury<'a> {
+    pub(crate) fn of_all(view: &'a TrialData) -> Jury<'a> {
         let count = view.grid.count;
         let blocks = count.clamp(1, BLOCKS.max(count / LONGEST_BLOCK));
         let jury = Jury::new(view, TrialScope { share: JUDGED as f64 / count as f64, stretches: PLACES, blocks });
@@ -205,7 +205,7 @@ impl<'a> Jury<'a> {
     }
 
     /// How well given clocks predict: by the best of all readings, which are tried at the same time if there are `workers`. Travel times of one half tell which that is.
-    pub fn judge(&self, offsets: &Offsets, workers: Workers) -> Score {
+    pub(crate) fn judge(&self, offsets: &Offsets, workers: Workers) -> Score {
         let flat = self.seen(&self.trial.view.grid, offsets);
         let reading = |at: usize| EDGES.get(at).map_or(Reading::Mode, |share| Reading::Edge(*share));
         let halves = self.some.as_ref().unwrap_or(&self.trial.halves);
@@ -257,13 +257,18 @@ fn judged(
 }
 
 /// How well clocks that are estimated by `choice` predict the messages of a jury of all.
-pub fn trial(jury: &Jury<'_>, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
+pub(crate) fn trial(jury: &Jury<'_>, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
     judged(&jury.trial, like, jury, choice, LAST_ROUNDS, workers)
 }
 
 /// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with
 /// `before`, if there was a choice before. Both halves are worked on at once if there are `workers`.
-pub fn select(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
+pub(crate) fn select(
+    views: &[TrialData],
+    like: &Problem<'_>,
+    before: Option<Choice>,
+    workers: Workers,
+) -> Option<Selection> {
     let Some(sample) = views.last().and_then(|longest| ClockSample::of(&longest.observations, like.fixed)) else {
         return select_by(views, like, before, workers);
     };

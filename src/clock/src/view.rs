@@ -6,7 +6,7 @@ use super::observations::{Observations, Offsets};
 
 /// The messages in windows of one length, and the clocks by which they were seen.
 #[derive(Debug)]
-pub struct TrialData {
+pub(crate) struct TrialData {
     /// The windows.
     pub grid: Grid,
     /// The messages.

@@ -17,9 +17,9 @@ impl CallTree {
     /// The root: outside of any region.
     pub const ROOT: u32 = 0;
     /// Most nodes of the tree of one process; calls beyond that belong to their callers.
-    pub const NODES: usize = 1 << 16;
+    pub(crate) const NODES: usize = 1 << 16;
     /// Deepest nesting; calls beyond that belong to their callers.
-    pub const DEPTH: u16 = 64;
+    pub(crate) const DEPTH: u16 = 64;
 
     /// The node of `region` when it is called at `node`, made if it is new.
     pub fn call(&mut self, node: u32, region: u32) -> u32 {
@@ -48,7 +48,7 @@ impl CallTree {
     }
 
     /// The regions of a node, outermost first.
-    pub fn regions(&self, mut node: u32) -> Vec<u32> {
+    pub(crate) fn regions(&self, mut node: u32) -> Vec<u32> {
         let mut regions = Vec::new();
         while let Some(&(parent, region)) = (node as usize).checked_sub(1).and_then(|index| self.nodes.get(index)) {
             regions.push(region);
@@ -64,7 +64,7 @@ impl CallTree {
     }
 
     /// The node here of a node of another tree, made with its callers if it is new. Without limit: those are for single processes.
-    pub fn adopt(&mut self, other: &CallTree, node: u32) -> u32 {
+    pub(crate) fn adopt(&mut self, other: &CallTree, node: u32) -> u32 {
         let mut here = Self::ROOT;
         for region in other.regions(node) {
             here = match self.children.get(&(here, region)) {

@@ -25,7 +25,7 @@ impl Windows {
     }
 
     /// Where window `index` begins; for `index == count`, where the last one ends.
-    pub fn begin(&self, index: usize) -> i64 {
+    pub(crate) fn begin(&self, index: usize) -> i64 {
         let part = i128::from(self.length()) * index as i128 / self.count as i128;
         // No more than the length, for windows that there are.
         self.first + i64::try_from(part).unwrap_or_else(|_| self.length())

@@ -39,7 +39,7 @@ pub struct Collected {
 
 /// A clock that has failed, as agents say.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ClockWord {
+pub(crate) struct ClockWord {
     /// What is wrong, as the agent says who noticed first.
     pub remark: ClockRemark,
     /// How many agents say so.
@@ -56,7 +56,7 @@ impl Collected {
     }
 
     /// Clocks that have failed, the latest last.
-    pub fn clock_words(&self) -> Vec<ClockWord> {
+    pub(crate) fn clock_words(&self) -> Vec<ClockWord> {
         let mut remarks: Vec<&ClockRemark> = self.reports.iter().flat_map(|report| &report.remarks).collect();
         remarks.sort_by(|one, other| one.time.total_cmp(&other.time));
         let kind = |remark: &ClockRemark| remark.what.split(' ').next().map(str::to_owned);

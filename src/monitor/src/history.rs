@@ -62,7 +62,7 @@ pub struct Moment {
 
 /// The log of an agent as it is written.
 #[derive(Debug)]
-pub struct HistoryWriter {
+pub(crate) struct HistoryWriter {
     file: File,
     written: u64,
     moments: u32,
@@ -77,7 +77,7 @@ impl HistoryWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn create(path: &Path, number: u32, host: &str) -> Result<HistoryWriter> {
+    pub(crate) fn create(path: &Path, number: u32, host: &str) -> Result<HistoryWriter> {
         let mut writer = HistoryWriter {
             file: File::create(path)?,
             written: 0,
@@ -92,7 +92,7 @@ impl HistoryWriter {
     }
 
     /// Whether a moment is to be noted now.
-    pub fn is_due(&self, time: f64) -> bool {
+    pub(crate) fn is_due(&self, time: f64) -> bool {
         // A clock that was set back is no reason to be silent.
         time >= self.due || time < self.due - 2.0 * self.interval
     }
@@ -101,7 +101,7 @@ impl HistoryWriter {
     ///
     /// # Errors
     /// It cannot be written, or the log is long enough.
-    pub fn note(
+    pub(crate) fn note(
         &mut self,
         time: f64,
         raw: u64,
@@ -210,7 +210,7 @@ impl Log {
 
 impl AgentFile {
     /// Where an agent notes what it sees over time.
-    pub fn log(job: &Job, number: u32) -> std::path::PathBuf {
+    pub(crate) fn log(job: &Job, number: u32) -> std::path::PathBuf {
         job.directory.join("agents").join(format!("{number}.{EXTENSION}"))
     }
 }

@@ -209,7 +209,7 @@ pub fn ask_reached<T: DeserializeOwned>(
 ///
 /// # Errors
 /// The connection breaks.
-pub fn answer(mut stream: TcpStream, key: &Key, reply: impl FnOnce(Question) -> Vec<u8>) -> Result<bool> {
+pub(crate) fn answer(mut stream: TcpStream, key: &Key, reply: impl FnOnce(Question) -> Vec<u8>) -> Result<bool> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let nonce: Nonce = random()?;

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 /// A line for each record that occurs, by name, and one for the times, modulo 2^64.
-pub fn decode(trace: &Path) -> Result<Vec<String>> {
+pub(crate) fn decode(trace: &Path) -> Result<Vec<String>> {
     let archive = Otf2Archive::open(trace)?;
     let (definitions, _) = archive.read_definitions()?;
     let (mut counts, mut times) = ([0u64; 256], 0u64);

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 /// A line for each message that is received before it is sent. Ranks are those of the world.
-pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
+pub(crate) fn late_messages(trace: &Path) -> Result<Vec<String>> {
     let archive = Otf2Archive::open(trace)?;
     let (definitions, _) = archive.read_definitions()?;
     // Records name ranks of communicators.

@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The trace is damaged or has no events; the output cannot be written.
-pub fn repeat(trace: &Path, times: u64, output: &Path) -> Result<u64> {
+pub(crate) fn repeat(trace: &Path, times: u64, output: &Path) -> Result<u64> {
     let archive = Otf2Archive::open(trace)?;
     let (definitions, _) = archive.read_definitions()?;
     let mut locations = Vec::new();

@@ -6,7 +6,7 @@ use clc_trace::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Smallest and largest chunk that libotf2 accepts, in bytes.
-pub const CHUNK_SIZES: std::ops::RangeInclusive<u64> = 256 * 1024..=16 * 1024 * 1024;
+pub(crate) const CHUNK_SIZES: std::ops::RangeInclusive<u64> = 256 * 1024..=16 * 1024 * 1024;
 
 /// Contents of the anchor file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

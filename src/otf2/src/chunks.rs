@@ -2,7 +2,7 @@
 
 mod gather;
 
-pub use gather::{RecordFields, RecordRun};
+pub(crate) use gather::{RecordFields, RecordRun};
 
 use crate::bytes::{ByteOrder, Reader};
 use crate::framing::{FRAMED, FRAMING, control, singleton_width};
@@ -12,14 +12,14 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Bytes of a chunk header: tag, byte order, number of the first and of the last event.
-pub const CHUNK_HEADER: usize = 18;
+pub(crate) const CHUNK_HEADER: usize = 18;
 
 /// A record of the common form lies within so many bytes: timestamp, type, a length below 255 and a payload of that length.
 const COMMON: usize = 9 + 2 + 254;
 
 /// What kind of file it is: in event files (and snapshots) timestamps and attribute lists precede records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
+pub(crate) enum FileKind {
     /// `.evt`
     Events,
     /// `.snap`: as events, but every record has a length.
@@ -30,7 +30,7 @@ pub enum FileKind {
 
 /// One record with what precedes it.
 #[derive(Debug, Clone, Copy)]
-pub struct Record<'a> {
+pub(crate) struct Record<'a> {
     /// Its 1-based number in the file.
     pub number: u64,
     /// The time that is in force, in ticks; 0 before the first timestamp.
@@ -58,20 +58,20 @@ pub struct Record<'a> {
 impl<'a> Record<'a> {
     /// Which event of the location it is, in an event file.
     #[inline(always)]
-    pub fn event(&self) -> EventNumber {
+    pub(crate) fn event(&self) -> EventNumber {
         EventNumber(self.number)
     }
 
     /// A reader of the record's fields. For speed it goes on into what follows the record; [`Record::within`] tells whether it did.
     #[inline(always)]
-    pub fn fields(&self) -> Reader<'a> {
+    pub(crate) fn fields(&self) -> Reader<'a> {
         let payload = self.start + self.raw.len() - self.payload.len();
         Reader::new(self.bytes.get(payload..).unwrap_or_default(), self.order)
     }
 
     /// Whether a reader that was made by [`Record::fields`] has read fields of this record only.
     #[inline(always)]
-    pub fn within(&self, reader: &Reader<'_>) -> bool {
+    pub(crate) fn within(&self, reader: &Reader<'_>) -> bool {
         let end = self.start + self.raw.len();
         self.bytes.len() - reader.rest().len() <= end
     }
@@ -79,7 +79,7 @@ impl<'a> Record<'a> {
 
 /// Iterates over the records of a file.
 #[derive(Debug, Clone)]
-pub struct RecordReader<S> {
+pub(crate) struct RecordReader<S> {
     source: S,
     kind: FileKind,
     chunk_size: usize,
@@ -102,7 +102,7 @@ pub struct RecordReader<S> {
 
 impl<'a> RecordReader<ByteSource<'a>> {
     /// Over the whole contents of a file with the given chunk size (validated by the anchor).
-    pub fn new(bytes: &'a [u8], kind: FileKind, chunk_size: u64) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], kind: FileKind, chunk_size: u64) -> Self {
         let mut records = RecordReader::over(ByteSource::new(bytes), kind, chunk_size);
         records.source.begin(records.chunk_size);
         records
@@ -114,7 +114,7 @@ impl RecordReader<Blocks> {
     ///
     /// # Errors
     /// The file is missing, not readable or not a regular file.
-    pub fn open(path: &Path, kind: FileKind, chunk_size: u64) -> Result<Self> {
+    pub(crate) fn open(path: &Path, kind: FileKind, chunk_size: u64) -> Result<Self> {
         let mut records = RecordReader::over(Blocks::open(path)?, kind, chunk_size);
         records.source.advance(records.chunk_size)?;
         Ok(records)
@@ -124,7 +124,7 @@ impl RecordReader<Blocks> {
     ///
     /// # Errors
     /// As [`RecordReader::open`].
-    pub fn open_at(path: &Path, kind: FileKind, chunk_size: u64, chunk: usize, before: u64) -> Result<Self> {
+    pub(crate) fn open_at(path: &Path, kind: FileKind, chunk_size: u64, chunk: usize, before: u64) -> Result<Self> {
         let mut records = RecordReader::open(path, kind, chunk_size)?;
         if chunk > 0 {
             records.source.seek((chunk as u64).saturating_mul(chunk_size))?;
@@ -155,7 +155,7 @@ impl<S: Source> RecordReader<S> {
     }
 
     /// Byte order of the present chunk (of the first one before reading; little for a file too short to say).
-    pub fn order(&self) -> ByteOrder {
+    pub(crate) fn order(&self) -> ByteOrder {
         if self.chunk > 0 {
             return self.order;
         }
@@ -163,7 +163,7 @@ impl<S: Source> RecordReader<S> {
     }
 
     /// Offset of the next unread byte.
-    pub fn offset(&self) -> usize {
+    pub(crate) fn offset(&self) -> usize {
         match self.chunk {
             0 => 0,
             chunk => (chunk - 1).saturating_mul(self.chunk_size) + self.at,
@@ -171,18 +171,18 @@ impl<S: Source> RecordReader<S> {
     }
 
     /// How many records have been read.
-    pub fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
     /// Number of finished chunks whose header counts other events than there are. Reading forward does not need the counters,
     /// seeking does.
-    pub fn miscounted(&self) -> u64 {
+    pub(crate) fn miscounted(&self) -> u64 {
         self.miscounted
     }
 
     /// Number of events before each chunk begun so far.
-    pub fn chunk_starts(&self) -> &[u64] {
+    pub(crate) fn chunk_starts(&self) -> &[u64] {
         &self.starts
     }
 
@@ -243,7 +243,7 @@ impl<S: Source> RecordReader<S> {
     /// the event.
     #[inline(always)]
     #[allow(clippy::should_implement_trait)] // fallible, and the record borrows from the chunk
-    pub fn next(&mut self) -> Result<Option<Record<'_>>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self.common() {
             Some(place) => Ok(Some(self.record(place))),
             None => match self.any()? {

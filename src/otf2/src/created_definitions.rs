@@ -36,6 +36,16 @@ impl DefinitionWriter<'_> {
         if !definitions.thread_barriers.is_empty() || definitions.regions.iter().any(|region| is_openmp(&region.name)) {
             self.paradigm(OPENMP, "OpenMP")?;
         }
+        self.system_tree(definitions)?;
+        self.locations(definitions, events)?;
+        self.regions(definitions, empty)?;
+        self.references(definitions, empty)?;
+        self.metrics()?;
+        self.communicators(definitions, empty)
+    }
+
+    /// Machines, nodes, and groups of locations on them.
+    fn system_tree(&mut self, definitions: &Definitions) -> Result<()> {
         for node in &definitions.system_tree {
             let (name, class) = (self.string(&node.name)?, self.string(&node.class)?);
             self.write(kind::SYSTEM_TREE_NODE, |payload| {
@@ -64,6 +74,10 @@ impl DefinitionWriter<'_> {
                 payload.u32(group.creator.map_or(UNDEFINED, |creator| creator.0));
             })?;
         }
+        Ok(())
+    }
+
+    fn locations(&mut self, definitions: &Definitions, events: &HashMap<LocationId, u64>) -> Result<()> {
         for location in &definitions.locations {
             let name = self.string(&location.name)?;
             self.write(kind::LOCATION, |payload| {
@@ -79,6 +93,10 @@ impl DefinitionWriter<'_> {
                 payload.u32(location.group.0);
             })?;
         }
+        Ok(())
+    }
+
+    fn regions(&mut self, definitions: &Definitions, empty: u32) -> Result<()> {
         for region in &definitions.regions {
             let name = self.string(&region.name)?;
             let barrier = definitions.thread_barriers.binary_search(&region.id).is_ok();
@@ -101,6 +119,11 @@ impl DefinitionWriter<'_> {
                 payload.u32(0);
             })?;
         }
+        Ok(())
+    }
+
+    /// Parameters and attributes of calls of accelerators.
+    fn references(&mut self, definitions: &Definitions, empty: u32) -> Result<()> {
         for parameter in &definitions.callsites {
             let name = self.string(CALLSITE)?;
             self.write(kind::PARAMETER, |payload| {
@@ -118,8 +141,7 @@ impl DefinitionWriter<'_> {
                 payload.u32(empty);
             })?;
         }
-        self.metrics()?;
-        self.communicators(definitions, empty)
+        Ok(())
     }
 
     fn paradigm(&mut self, paradigm: u8, name: &str) -> Result<()> {
@@ -203,25 +225,33 @@ impl DefinitionWriter<'_> {
                 }
                 CommMembers::Undefined => continue,
             };
-            let id = communicator.id.0;
-            match b {
-                None => self.write(kind::COMM, |payload| {
-                    payload.u32(id);
-                    payload.u32(name);
-                    payload.u32(a);
-                    payload.u32(UNDEFINED);
-                    payload.u32(0);
-                })?,
-                Some(b) => self.write(kind::INTER_COMM, |payload| {
-                    payload.u32(id);
-                    payload.u32(name);
-                    payload.u32(a);
-                    payload.u32(b);
-                    payload.u32(UNDEFINED);
-                    payload.u32(0);
-                })?,
-            }
+            self.communicator(communicator.id.0, name, a, b)?;
         }
+        self.windows(definitions)
+    }
+
+    /// With one group or two.
+    fn communicator(&mut self, id: u32, name: u32, a: u32, b: Option<u32>) -> Result<()> {
+        match b {
+            None => self.write(kind::COMM, |payload| {
+                payload.u32(id);
+                payload.u32(name);
+                payload.u32(a);
+                payload.u32(UNDEFINED);
+                payload.u32(0);
+            }),
+            Some(b) => self.write(kind::INTER_COMM, |payload| {
+                payload.u32(id);
+                payload.u32(name);
+                payload.u32(a);
+                payload.u32(b);
+                payload.u32(UNDEFINED);
+                payload.u32(0);
+            }),
+        }
+    }
+
+    fn windows(&mut self, definitions: &Definitions) -> Result<()> {
         for window in &definitions.windows {
             let name = self.string(&window.name)?;
             self.write(kind::RMA_WIN, |payload| {

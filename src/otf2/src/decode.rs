@@ -11,13 +11,13 @@ use clc_trace::{
 
 /// Whether events of a type can take part in the synchronisation of processes, or belong to requests that do.
 #[inline]
-pub const fn synchronises(kind: u8) -> bool {
+pub(crate) const fn synchronises(kind: u8) -> bool {
     matches!(kind, 14..=19 | 21..=23 | 37..=43 | 46..=48 | 85 | 86)
 }
 
 /// The fields that we interpret, with ids mapped to global ones. A record of another type is [`Event::Other`].
 #[inline(always)]
-pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
+pub(crate) fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
     let mut fields = record.fields();
     let event = decode_fields(record.kind, &mut fields, local)?;
     if record.within(&fields) { Ok(event) } else { Err(truncated()) }
@@ -25,21 +25,21 @@ pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
 
 /// As [`decode`], from the fields of a record of type `kind`.
 #[inline(always)]
-pub fn decode_within(kind: u8, mut fields: RecordFields<'_>, local: &LocalDefinitions) -> Result<Event> {
+pub(crate) fn decode_within(kind: u8, mut fields: RecordFields<'_>, local: &LocalDefinitions) -> Result<Event> {
     let event = decode_fields(kind, &mut fields.reader, local)?;
     if fields.are_enough() { Ok(event) } else { Err(truncated()) }
 }
 
 /// The fields of a record that consists of the number of a request.
 #[inline(always)]
-pub fn request(mut fields: RecordFields<'_>) -> Result<u64> {
+pub(crate) fn request(mut fields: RecordFields<'_>) -> Result<u64> {
     let request = fields.reader.u64()?;
     if fields.are_enough() { Ok(request) } else { Err(truncated()) }
 }
 
 /// What [`crate::EventRecord`] says in general, by hand for what a correction reads: this is the innermost loop of a scan. That both say the same is tested.
 #[inline(always)]
-pub fn decode_fields(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Event> {
+pub(crate) fn decode_fields(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Event> {
     Ok(match kind {
         12 => Event::Enter(RegionId(local.regions.map(reader.u32()?))),
         13 => Event::Leave(RegionId(local.regions.map(reader.u32()?))),

@@ -11,20 +11,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Record types of global definitions that are interpreted.
-pub mod kind {
+pub(crate) mod kind {
     #![allow(missing_docs)] // the names are those of the OTF2 records
-    pub const CLOCK_PROPERTIES: u8 = 5;
-    pub const STRING: u8 = 10;
-    pub const SYSTEM_TREE_NODE: u8 = 12;
-    pub const ATTRIBUTE: u8 = 11;
-    pub const LOCATION_GROUP: u8 = 13;
-    pub const LOCATION: u8 = 14;
-    pub const REGION: u8 = 15;
-    pub const GROUP: u8 = 18;
-    pub const COMM: u8 = 22;
-    pub const PARAMETER: u8 = 23;
-    pub const RMA_WIN: u8 = 24;
-    pub const INTER_COMM: u8 = 43;
+    pub(crate) const CLOCK_PROPERTIES: u8 = 5;
+    pub(crate) const STRING: u8 = 10;
+    pub(crate) const SYSTEM_TREE_NODE: u8 = 12;
+    pub(crate) const ATTRIBUTE: u8 = 11;
+    pub(crate) const LOCATION_GROUP: u8 = 13;
+    pub(crate) const LOCATION: u8 = 14;
+    pub(crate) const REGION: u8 = 15;
+    pub(crate) const GROUP: u8 = 18;
+    pub(crate) const COMM: u8 = 22;
+    pub(crate) const PARAMETER: u8 = 23;
+    pub(crate) const RMA_WIN: u8 = 24;
+    pub(crate) const INTER_COMM: u8 = 43;
 }
 
 const MPI: u8 = 4;
@@ -66,7 +66,7 @@ pub(super) struct Tables {
 ///
 /// # Errors
 /// Damaged records, no clock properties, references to undefined locations or location groups.
-pub fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definitions, Vec<String>)> {
+pub(crate) fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definitions, Vec<String>)> {
     let mut tables = Tables::default();
     let mut records = RecordReader::new(bytes, FileKind::Definitions, chunk_size);
     while let Some(record) = records.next()? {

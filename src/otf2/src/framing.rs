@@ -4,23 +4,23 @@ use crate::bytes::{ByteOrder, Reader};
 use crate::event_record::EventRecord;
 
 /// Control bytes in the place of a record type.
-pub mod control {
+pub(crate) mod control {
     /// Nothing more in this chunk.
-    pub const END_OF_CHUNK: u8 = 0;
+    pub(crate) const END_OF_CHUNK: u8 = 0;
     /// Follows the end of a file.
-    pub const END_OF_BUFFER: u8 = 1;
+    pub(crate) const END_OF_BUFFER: u8 = 1;
     /// Nothing more in this file.
-    pub const END_OF_FILE: u8 = 2;
+    pub(crate) const END_OF_FILE: u8 = 2;
     /// Begin of a chunk.
-    pub const CHUNK: u8 = 3;
+    pub(crate) const CHUNK: u8 = 3;
     /// The time of the events that follow.
-    pub const TIMESTAMP: u8 = 5;
+    pub(crate) const TIMESTAMP: u8 = 5;
     /// Attributes of the event that follows.
-    pub const ATTRIBUTE_LIST: u8 = 6;
+    pub(crate) const ATTRIBUTE_LIST: u8 = 6;
 }
 
 /// OTF2 `BufferFlush`, the only event with a time among its fields.
-pub const BUFFER_FLUSH: u8 = 10;
+pub(crate) const BUFFER_FLUSH: u8 = 10;
 
 /// Number of the first event record.
 const FIRST: u8 = 10;
@@ -41,7 +41,7 @@ pub fn name(kind: u8) -> String {
 
 /// Some record types have no length: their payload is one packed integer of at most so many bytes.
 #[inline]
-pub const fn singleton_width(kind: u8) -> Option<u8> {
+pub(crate) const fn singleton_width(kind: u8) -> Option<u8> {
     SINGLES[kind as usize]
 }
 
@@ -61,13 +61,13 @@ const SINGLES: [Option<u8>; 256] = {
 };
 
 /// In [`FRAMING`]: the record has a length.
-pub const FRAMED: u8 = 0x80;
+pub(crate) const FRAMED: u8 = 0x80;
 
 /// In [`FRAMING`]: no record of the common form.
 const UNCOMMON: u8 = 0x81;
 
 /// How records of the common form are framed, by type: the largest length of their packed integer, or [`FRAMED`].
-pub const FRAMING: [u8; 256] = framing();
+pub(crate) const FRAMING: [u8; 256] = framing();
 
 const fn framing() -> [u8; 256] {
     let mut framing = [UNCOMMON; 256];
@@ -83,7 +83,7 @@ const fn framing() -> [u8; 256] {
 }
 
 /// Upper bound of type, length and payload of a record, by which libotf2 decides whether a chunk has room.
-pub fn bound(kind: u8, payload: &[u8], order: ByteOrder) -> usize {
+pub(crate) fn bound(kind: u8, payload: &[u8], order: ByteOrder) -> usize {
     if let Some(width) = singleton_width(kind) {
         return 2 + usize::from(width);
     }
@@ -108,7 +108,7 @@ pub fn bound(kind: u8, payload: &[u8], order: ByteOrder) -> usize {
 }
 
 /// Upper bound of an attribute list with this payload.
-pub fn attribute_bound(payload: &[u8], order: ByteOrder) -> usize {
+pub(crate) fn attribute_bound(payload: &[u8], order: ByteOrder) -> usize {
     let count = Reader::new(payload, order).u32().unwrap_or(0) as usize;
     let most = (15 * count.min(payload.len()) + 5).max(payload.len());
     1 + if most >= 255 { 9 } else { 1 } + most

@@ -7,7 +7,7 @@ use clc_trace::{
 };
 
 /// The field of a root, or what it stands for (OTF2 `OTF2_UNDEFINED_UINT32` and its neighbours).
-pub fn root_of(field: u32) -> Root {
+pub(crate) fn root_of(field: u32) -> Root {
     match field {
         u32::MAX => Root::None,
         0xFFFF_FFFE => Root::ThisProcess,

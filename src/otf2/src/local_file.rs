@@ -9,9 +9,9 @@ use clc_trace::{ClockOffset, Error, Result};
 use std::collections::BTreeMap;
 
 /// OTF2 local definition `MappingTable`.
-pub const MAPPING_TABLE: u8 = 5;
+pub(crate) const MAPPING_TABLE: u8 = 5;
 /// OTF2 local definition `ClockOffset`.
-pub const CLOCK_OFFSET: u8 = 6;
+pub(crate) const CLOCK_OFFSET: u8 = 6;
 
 /// The record of a clock offset.
 pub(super) fn clock_offset_record(offset: &ClockOffset, order: ByteOrder) -> Vec<u8> {

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Gives one chunk of a file after the other.
-pub trait Source {
+pub(crate) trait Source {
     /// Bytes of the whole file.
     fn length(&self) -> u64;
 
@@ -22,7 +22,7 @@ pub trait Source {
 
 /// Bytes in memory.
 #[derive(Debug, Clone)]
-pub struct ByteSource<'a> {
+pub(crate) struct ByteSource<'a> {
     length: u64,
     present: &'a [u8],
     rest: &'a [u8],
@@ -30,12 +30,12 @@ pub struct ByteSource<'a> {
 
 impl<'a> ByteSource<'a> {
     /// The whole contents of a file.
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         ByteSource { length: bytes.len() as u64, present: &[], rest: bytes }
     }
 
     /// [`Source::advance`], which cannot fail here.
-    pub fn begin(&mut self, size: usize) {
+    pub(crate) fn begin(&mut self, size: usize) {
         (self.present, self.rest) = self.rest.split_at(size.min(self.rest.len()));
     }
 }
@@ -59,7 +59,7 @@ impl Source for ByteSource<'_> {
 /// A file of which one chunk at a time is in memory. Beside a memory map it needs no address space for the whole file, no page faults,
 /// and a file that shrinks while it is read is an error instead of a signal.
 #[derive(Debug)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     file: File,
     length: u64,
     read: u64,
@@ -71,7 +71,7 @@ impl Blocks {
     ///
     /// # Errors
     /// The file is missing, not readable or not a regular file.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let (file, length) = crate::open_file(path)?;
         Ok(Blocks { file, length, read: 0, present: Vec::new() })
     }
@@ -80,7 +80,7 @@ impl Blocks {
     ///
     /// # Errors
     /// The file ends before that.
-    pub fn seek(&mut self, offset: u64) -> Result<()> {
+    pub(crate) fn seek(&mut self, offset: u64) -> Result<()> {
         if offset > self.length {
             return Err(Error::new("the file has become shorter since it was read"));
         }

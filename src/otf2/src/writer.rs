@@ -17,7 +17,7 @@ const SPILL: usize = 16 * 1024;
 
 /// Where a record that is written again stood in its old file.
 #[derive(Debug, Clone, Copy)]
-pub struct RecordSource {
+pub(crate) struct RecordSource {
     /// Its chunk, from 0.
     pub chunk: usize,
     /// Whether a timestamp stood before it.
@@ -26,7 +26,7 @@ pub struct RecordSource {
 
 impl RecordSource {
     /// The place of a record that has been read.
-    pub fn of(record: &Record<'_>) -> RecordSource {
+    pub(crate) fn of(record: &Record<'_>) -> RecordSource {
         RecordSource { chunk: record.chunk, stamped: record.stamped }
     }
 }
@@ -36,7 +36,7 @@ impl RecordSource {
 /// A file that is written again keeps its layout (chunk breaks, timestamps that repeat the time before them) as long as no byte
 /// has to be inserted or left out before; from there on, and in new files, libotf2's own rules hold.
 #[derive(Debug)]
-pub struct ChunkWriter {
+pub(crate) struct ChunkWriter {
     path: PathBuf,
     /// `None` between writes, if many files are written at once.
     file: Option<File>,
@@ -65,7 +65,7 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// The file exists or cannot be created.
-    pub fn create(path: &Path, size: u64, order: ByteOrder, counted: bool) -> Result<ChunkWriter> {
+    pub(crate) fn create(path: &Path, size: u64, order: ByteOrder, counted: bool) -> Result<ChunkWriter> {
         let file = File::create_new(path).map_err(|error| Error::io(path, "cannot create", &error))?;
         let mut writer = ChunkWriter {
             path: path.to_path_buf(),
@@ -92,7 +92,7 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// The file exists or cannot be created.
-    pub fn create_one_of_many(path: &Path, size: u64, order: ByteOrder, counted: bool) -> Result<ChunkWriter> {
+    pub(crate) fn create_one_of_many(path: &Path, size: u64, order: ByteOrder, counted: bool) -> Result<ChunkWriter> {
         let mut writer = ChunkWriter::create(path, size, order, counted)?;
         writer.many = true;
         writer.file = None;
@@ -100,22 +100,22 @@ impl ChunkWriter {
     }
 
     /// Number of events so far.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// Time of the last event so far, in ticks.
-    pub fn time(&self) -> u64 {
+    pub(crate) fn time(&self) -> u64 {
         self.time
     }
 
     /// Byte order of the file.
-    pub fn order(&self) -> ByteOrder {
+    pub(crate) fn order(&self) -> ByteOrder {
         self.order
     }
 
     /// The file being written.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -185,7 +185,7 @@ impl ChunkWriter {
     /// # Errors
     /// The file cannot be written; a record that does not fit into a chunk.
     #[inline]
-    pub fn event(
+    pub(crate) fn event(
         &mut self,
         time: u64,
         raw: &[u8],
@@ -239,7 +239,7 @@ impl ChunkWriter {
     /// # Errors
     /// The file cannot be written.
     #[inline(always)]
-    pub fn mirror(&mut self, time: u64, record: &Record<'_>) -> Result<bool> {
+    pub(crate) fn mirror(&mut self, time: u64, record: &Record<'_>) -> Result<bool> {
         if (!self.mirrors || record.chunk != self.chunks) && !self.mirror_chunk(record)? {
             return Ok(false);
         }
@@ -257,7 +257,7 @@ impl ChunkWriter {
 
     /// As [`ChunkWriter::mirror`] for the records of a stretch, whose `bytes` follow those that are in the present chunk already; returns how many of them
     /// could be appended.
-    pub fn mirror_stretch(&mut self, stretch: &RecordRun, bytes: &[u8]) -> usize {
+    pub(crate) fn mirror_stretch(&mut self, stretch: &RecordRun, bytes: &[u8]) -> usize {
         if !self.mirrors {
             return 0;
         }
@@ -302,7 +302,7 @@ impl ChunkWriter {
     }
 
     /// Replaces the event appended last by one of the same length.
-    pub fn replace_last(&mut self, raw: &[u8]) {
+    pub(crate) fn replace_last(&mut self, raw: &[u8]) {
         if let Some(begin) = self.chunk.len().checked_sub(raw.len()) {
             self.chunk[begin..].copy_from_slice(raw);
         }
@@ -312,7 +312,7 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// As [`ChunkWriter::event`].
-    pub fn record(&mut self, raw: &[u8], source: Option<usize>) -> Result<()> {
+    pub(crate) fn record(&mut self, raw: &[u8], source: Option<usize>) -> Result<()> {
         self.following &= source.is_some_and(|chunk| chunk == self.chunks || chunk == self.chunks + 1);
         let full = raw.len() + 1 >= self.room();
         let breaks = if self.following { source != Some(self.chunks) || raw.len() >= self.room() } else { full };
@@ -343,7 +343,7 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(mut self) -> Result<u64> {
+    pub(crate) fn finish(mut self) -> Result<u64> {
         self.chunk.extend([control::END_OF_FILE, control::END_OF_BUFFER]);
         self.end_chunk(false)?;
         Ok(self.written)

@@ -5,13 +5,13 @@ mod perfetto;
 mod times;
 mod violations;
 
-pub use perfetto::perfetto;
-pub use times::ExportedTimes;
-pub use violations::{HEAD as VIOLATIONS_HEAD, violations};
+pub(crate) use perfetto::perfetto;
+pub(crate) use times::ExportedTimes;
+pub(crate) use violations::{HEAD as VIOLATIONS_HEAD, violations};
 
 /// A window of exported time, both ends inclusive, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExportWindow {
+pub(crate) struct ExportWindow {
     /// Where it begins.
     pub from: i64,
     /// Where it ends.
@@ -26,7 +26,7 @@ impl ExportWindow {
 
 /// What was exported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exported {
+pub(crate) struct Exported {
     /// The file.
     pub text: String,
     /// How many regions, violations and messages it has, in words.

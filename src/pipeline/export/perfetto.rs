@@ -2,7 +2,7 @@
 
 use super::times::{ExportedClock, ExportedTimes};
 use super::{ExportWindow, Exported};
-use crate::pipeline::load::LoadedLocation;
+use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 ///
 /// # Errors
 /// The event files cannot be read, failures of the transport.
-pub fn perfetto(
+pub(crate) fn perfetto(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     times: &ExportedTimes<'_>,

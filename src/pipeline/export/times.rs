@@ -10,7 +10,7 @@ use clc_trace::format::duration;
 use clc_trace::{Correction, Error, EventNumber, Result, Ticks};
 
 /// The times of the hosted part of a trace.
-pub struct ExportedTimes<'a> {
+pub(crate) struct ExportedTimes<'a> {
     /// The trace.
     pub loaded: &'a LocalTrace,
     corrected: Option<&'a Corrected>,
@@ -25,7 +25,7 @@ impl<'a> ExportedTimes<'a> {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn new(
+    pub(crate) fn new(
         transport: &mut dyn Transport,
         loaded: &'a LocalTrace,
         corrected: Option<&'a Corrected>,
@@ -55,7 +55,7 @@ impl<'a> ExportedTimes<'a> {
     ///
     /// # Errors
     /// The window lies outside the trace.
-    pub fn window(&self, from: Option<Ticks>, to: Option<Ticks>, resolution: u64) -> Result<ExportWindow> {
+    pub(crate) fn window(&self, from: Option<Ticks>, to: Option<Ticks>, resolution: u64) -> Result<ExportWindow> {
         let (first, last) = self.span;
         let window = ExportWindow {
             from: from.map_or(first, |from| first.saturating_add(from.0)),
@@ -71,18 +71,18 @@ impl<'a> ExportedTimes<'a> {
     }
 
     /// Time of the first event.
-    pub fn origin(&self) -> Ticks {
+    pub(crate) fn origin(&self) -> Ticks {
         Ticks(self.span.0)
     }
 
     /// For the events of a hosted location, in order.
-    pub fn location(&self, timeline: LocalTimeline, number: usize) -> ExportedClock<'_> {
+    pub(crate) fn location(&self, timeline: LocalTimeline, number: usize) -> ExportedClock<'_> {
         let correction = self.corrected.map_or(&self.identity, |corrected| &corrected.corrections[timeline]);
         ExportedClock(self.loaded.clock(timeline, number).corrected_by(correction))
     }
 
     /// Times of all visited events.
-    pub fn visited(&self) -> Vec<&'a [i64]> {
+    pub(crate) fn visited(&self) -> Vec<&'a [i64]> {
         let program = &self.loaded.program;
         match self.corrected {
             Some(corrected) => corrected.times(program),
@@ -92,11 +92,11 @@ impl<'a> ExportedTimes<'a> {
 }
 
 /// The times of one location.
-pub struct ExportedClock<'a>(CorrectedCursor<'a>);
+pub(crate) struct ExportedClock<'a>(CorrectedCursor<'a>);
 
 impl ExportedClock<'_> {
     /// Event `number`, recorded no earlier than the one asked for last.
-    pub fn map(&mut self, number: EventNumber, recorded: u64) -> i64 {
+    pub(crate) fn map(&mut self, number: EventNumber, recorded: u64) -> i64 {
         self.0.map(number, recorded).1
     }
 }

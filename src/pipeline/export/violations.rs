@@ -13,7 +13,7 @@ use clc_trace::{EventNumber, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 
 /// The first line.
-pub const HEAD: &str = "operation,sender_rank,sender_location,sender_event,sender_seconds,\
+pub(crate) const HEAD: &str = "operation,sender_rank,sender_location,sender_event,sender_seconds,\
 receiver_rank,receiver_location,receiver_event,receiver_seconds,too_early_ticks,too_early_seconds";
 
 /// Where a line goes: location and event of the receive.
@@ -29,7 +29,7 @@ struct ViolationLine {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn violations(
+pub(crate) fn violations(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     exported: &ExportedTimes<'_>,

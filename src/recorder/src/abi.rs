@@ -21,7 +21,7 @@ macro_rules! functions {
     ($($field:ident: $type:ty = $name:literal),* $(,)?) => {
         /// What the recorder calls itself.
         #[allow(missing_docs)]
-        pub struct Functions { $(pub $field: $type),* }
+        pub(crate) struct Functions { $(pub $field: $type),* }
 
         impl Functions {
             fn find() -> Option<Functions> {
@@ -86,7 +86,7 @@ struct Asked {
 }
 
 /// One of the interfaces.
-pub struct Abi {
+pub(crate) struct Abi {
     /// [`format::OPEN_MPI`], [`format::MPICH`] or [`format::MPI_5`].
     pub kind: u64,
     /// Size of a handle in bytes.
@@ -131,7 +131,7 @@ pub struct Abi {
 }
 
 /// What a status says: the actual source and tag, the length in bytes, and whether the request was cancelled.
-pub struct Status {
+pub(crate) struct Status {
     pub source: i64,
     pub tag: i64,
     pub bytes: u64,
@@ -143,84 +143,84 @@ impl Abi {
     ///
     /// # Errors
     /// There is none that is known, as a clause for the user.
-    pub fn detect() -> Result<Abi, String> {
+    pub(crate) fn detect() -> Result<Abi, String> {
         let Some(mpi) = Functions::find() else { return Err("the MPI library lacks functions of MPI 3".to_owned()) };
         if library_of(mpi.send as *const c_void).is_some_and(|name| name.to_bytes().starts_with(b"libmpi_abi.")) {
             return Abi::of_mpi_5(mpi).ok_or_else(|| "the MPI library lacks functions of MPI 5".to_owned());
         }
+        Ok(if find_variable(c"ompi_mpi_comm_world").is_null() { Abi::of_mpich(mpi) } else { Abi::of_open_mpi(mpi) })
+    }
+
+    fn of_open_mpi(mpi: Functions) -> Abi {
         let address = |name: &CStr| find_variable(name) as u64;
         let variables = |names: [&CStr; 4], constant: usize| Standins {
             constant,
             objects: names.map(|name| find_variable(name) as usize),
             holders: [0; 3],
         };
-        if address(c"ompi_mpi_comm_world") != 0 {
-            let convert = |name: &CStr| {
-                let address = find(name);
-                // SAFETY: PMPI_X_f2c takes a Fortran handle and returns one of C.
-                (!address.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, Convert>(address) })
-            };
-            return Ok(Abi {
-                kind: format::OPEN_MPI,
-                handle: 8,
-                status: 24,
-                source: 0,
-                tag: 4,
-                world: address(c"ompi_mpi_comm_world"),
-                own: address(c"ompi_mpi_comm_self"),
-                no_comm: address(c"ompi_mpi_comm_null"),
-                no_request: address(c"ompi_request_null"),
-                empty: address(c"ompi_request_empty"),
-                empty_collective: 0,
-                no_type: address(c"ompi_mpi_datatype_null"),
-                byte: address(c"ompi_mpi_byte"),
-                errors_return: address(c"ompi_mpi_errors_return"),
-                root: -4,
-                proc_null: -2,
-                ignore: variables(
-                    [
-                        c"mpi_fortran_status_ignore_",
-                        c"mpi_fortran_status_ignore",
-                        c"mpi_fortran_status_ignore__",
-                        c"MPI_FORTRAN_STATUS_IGNORE",
-                    ],
-                    0,
-                ),
-                ignore_all: variables(
-                    [
-                        c"mpi_fortran_statuses_ignore_",
-                        c"mpi_fortran_statuses_ignore",
-                        c"mpi_fortran_statuses_ignore__",
-                        c"MPI_FORTRAN_STATUSES_IGNORE",
-                    ],
-                    0,
-                ),
-                in_place: variables(
-                    [
-                        c"mpi_fortran_in_place_",
-                        c"mpi_fortran_in_place",
-                        c"mpi_fortran_in_place__",
-                        c"MPI_FORTRAN_IN_PLACE",
-                    ],
-                    1,
-                ),
-                comm_f2c: convert(c"PMPI_Comm_f2c"),
-                type_f2c: convert(c"PMPI_Type_f2c"),
-                win_f2c: convert(c"PMPI_Win_f2c"),
-                group_f2c: convert(c"PMPI_Group_f2c"),
-                op_f2c: convert(c"PMPI_Op_f2c"),
-                no_op: address(c"ompi_mpi_op_no_op"),
-                exclusive: 1,
-                asked: None,
-                mpi,
-            });
+        let convert = |name: &CStr| {
+            let address = find(name);
+            // SAFETY: PMPI_X_f2c takes a Fortran handle and returns one of C.
+            (!address.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, Convert>(address) })
+        };
+        Abi {
+            kind: format::OPEN_MPI,
+            handle: 8,
+            status: 24,
+            source: 0,
+            tag: 4,
+            world: address(c"ompi_mpi_comm_world"),
+            own: address(c"ompi_mpi_comm_self"),
+            no_comm: address(c"ompi_mpi_comm_null"),
+            no_request: address(c"ompi_request_null"),
+            empty: address(c"ompi_request_empty"),
+            empty_collective: 0,
+            no_type: address(c"ompi_mpi_datatype_null"),
+            byte: address(c"ompi_mpi_byte"),
+            errors_return: address(c"ompi_mpi_errors_return"),
+            root: -4,
+            proc_null: -2,
+            ignore: variables(
+                [
+                    c"mpi_fortran_status_ignore_",
+                    c"mpi_fortran_status_ignore",
+                    c"mpi_fortran_status_ignore__",
+                    c"MPI_FORTRAN_STATUS_IGNORE",
+                ],
+                0,
+            ),
+            ignore_all: variables(
+                [
+                    c"mpi_fortran_statuses_ignore_",
+                    c"mpi_fortran_statuses_ignore",
+                    c"mpi_fortran_statuses_ignore__",
+                    c"MPI_FORTRAN_STATUSES_IGNORE",
+                ],
+                0,
+            ),
+            in_place: variables(
+                [c"mpi_fortran_in_place_", c"mpi_fortran_in_place", c"mpi_fortran_in_place__", c"MPI_FORTRAN_IN_PLACE"],
+                1,
+            ),
+            comm_f2c: convert(c"PMPI_Comm_f2c"),
+            type_f2c: convert(c"PMPI_Type_f2c"),
+            win_f2c: convert(c"PMPI_Win_f2c"),
+            group_f2c: convert(c"PMPI_Group_f2c"),
+            op_f2c: convert(c"PMPI_Op_f2c"),
+            no_op: address(c"ompi_mpi_op_no_op"),
+            exclusive: 1,
+            asked: None,
+            mpi,
         }
+    }
+
+    fn of_mpich(mpi: Functions) -> Abi {
         let held = |names: [&CStr; 3], object: &CStr, constant: usize| Standins {
             constant,
             objects: [find_variable(object) as usize, 0, 0, 0],
             holders: names.map(|name| find_variable(name) as usize),
         };
-        Ok(Abi {
+        Abi {
             kind: format::MPICH,
             handle: 4,
             status: 20,
@@ -261,7 +261,7 @@ impl Abi {
             exclusive: 234,
             asked: None,
             mpi,
-        })
+        }
     }
 
     /// That of MPI 5. None if something is missing.
@@ -330,7 +330,7 @@ impl Abi {
 
     /// A handle of C as it is passed.
     #[inline]
-    pub fn handle_of(&self, word: usize) -> u64 {
+    pub(crate) fn handle_of(&self, word: usize) -> u64 {
         if self.handle == 4 { word as u32 as u64 } else { word as u64 }
     }
 
@@ -339,7 +339,7 @@ impl Abi {
     /// # Safety
     /// The array has it.
     #[inline]
-    pub unsafe fn handle_at(&self, array: usize, index: usize) -> u64 {
+    pub(crate) unsafe fn handle_at(&self, array: usize, index: usize) -> u64 {
         if array == 0 {
             return 0;
         }
@@ -354,49 +354,49 @@ impl Abi {
 
     /// A communicator of Fortran.
     #[inline]
-    pub fn comm_of(&self, fortran: i32) -> u64 {
+    pub(crate) fn comm_of(&self, fortran: i32) -> u64 {
         // SAFETY: takes any number; what is none of its handles gives the null handle.
         self.comm_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
     }
 
     /// A data type of Fortran.
     #[inline]
-    pub fn type_of(&self, fortran: i32) -> u64 {
+    pub(crate) fn type_of(&self, fortran: i32) -> u64 {
         // SAFETY: as above.
         self.type_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
     }
 
     /// A window of Fortran.
-    pub fn win_of(&self, fortran: i32) -> u64 {
+    pub(crate) fn win_of(&self, fortran: i32) -> u64 {
         // SAFETY: as above.
         self.win_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
     }
 
     /// A group of Fortran.
-    pub fn group_of(&self, fortran: i32) -> u64 {
+    pub(crate) fn group_of(&self, fortran: i32) -> u64 {
         // SAFETY: as above.
         self.group_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
     }
 
     /// An operation of Fortran.
-    pub fn op_of(&self, fortran: i32) -> u64 {
+    pub(crate) fn op_of(&self, fortran: i32) -> u64 {
         // SAFETY: as above.
         self.op_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
     }
 
     /// Whether an operation is `MPI_NO_OP`.
-    pub fn is_no_op(&self, op: u64) -> bool {
+    pub(crate) fn is_no_op(&self, op: u64) -> bool {
         op == self.no_op
     }
 
     /// Whether a type of lock is `MPI_LOCK_EXCLUSIVE`.
-    pub fn is_exclusive(&self, lock: i64) -> bool {
+    pub(crate) fn is_exclusive(&self, lock: i64) -> bool {
         lock == self.exclusive
     }
 
     /// Whether a request handle of C (or of Fortran) is `MPI_REQUEST_NULL`.
     #[inline]
-    pub fn is_no_request(&self, handle: u64, fortran: bool) -> bool {
+    pub(crate) fn is_no_request(&self, handle: u64, fortran: bool) -> bool {
         // In Open MPI, handle 0 of Fortran is the null handle.
         if fortran && self.kind == format::OPEN_MPI {
             handle == 0
@@ -407,7 +407,7 @@ impl Abi {
 
     /// Size of a data type in bytes; 0 for none.
     #[inline]
-    pub fn size_of(&self, datatype: u64) -> u64 {
+    pub(crate) fn size_of(&self, datatype: u64) -> u64 {
         if datatype == self.no_type || datatype == 0 {
             return 0;
         }
@@ -419,19 +419,19 @@ impl Abi {
 
     /// Whether the address stands for an ignored status. That of nothing does not, with MPICH: it refuses it.
     #[inline]
-    pub fn ignores(&self, address: usize) -> bool {
+    pub(crate) fn ignores(&self, address: usize) -> bool {
         self.ignore.contain(address) || self.ignore_all.contain(address)
     }
 
     /// Whether the address stands for a buffer in place.
     #[inline]
-    pub fn is_in_place(&self, buffer: usize) -> bool {
+    pub(crate) fn is_in_place(&self, buffer: usize) -> bool {
         self.in_place.contain(buffer)
     }
 
     /// A root as it is recorded.
     #[inline]
-    pub fn root_of(&self, rank: i64) -> i64 {
+    pub(crate) fn root_of(&self, rank: i64) -> i64 {
         match rank {
             rank if rank >= 0 => rank,
             rank if rank == self.root => format::THIS_PROCESS,
@@ -441,13 +441,13 @@ impl Abi {
 
     /// A peer as it is recorded: all negative ones are nobody.
     #[inline]
-    pub fn peer_of(&self, rank: i64) -> i64 {
+    pub(crate) fn peer_of(&self, rank: i64) -> i64 {
         rank.max(-1)
     }
 
     /// Whether a rank is `MPI_PROC_NULL`.
     #[inline]
-    pub fn is_nobody(&self, rank: i64) -> bool {
+    pub(crate) fn is_nobody(&self, rank: i64) -> bool {
         rank == self.proc_null
     }
 
@@ -472,7 +472,7 @@ impl Abi {
     /// # Safety
     /// There is one at this address, unless it is 0.
     #[inline]
-    pub unsafe fn read_status(&self, address: usize) -> Status {
+    pub(crate) unsafe fn read_status(&self, address: usize) -> Status {
         if address == 0 {
             return Status { source: -1, tag: 0, bytes: 0, cancelled: false };
         }

@@ -5,7 +5,7 @@ use crate::calls::Mode;
 use crate::format;
 
 /// What a function was given, and may be given instead.
-pub struct Arguments<'a> {
+pub(crate) struct Arguments<'a> {
     /// As they are passed.
     pub words: &'a [usize],
     /// How it was called.
@@ -24,21 +24,21 @@ impl Arguments<'_> {
 
     /// An `int`, or an `INTEGER`.
     #[inline]
-    pub unsafe fn int(&self, i: usize) -> i64 {
+    pub(crate) unsafe fn int(&self, i: usize) -> i64 {
         let word = self.word(i);
         i64::from(if self.mode.fortran() { unsafe { *(word as *const i32) } } else { word as i32 })
     }
 
     /// A number of elements; there are none below 0.
     #[inline]
-    pub unsafe fn count(&self, i: usize) -> u64 {
+    pub(crate) unsafe fn count(&self, i: usize) -> u64 {
         let count = if self.mode.large() { self.word(i) as i64 } else { unsafe { self.int(i) } };
         count.max(0) as u64
     }
 
     /// Element `k` of an array of numbers of elements; 0 where a program passes no array: MPI tells it.
     #[inline]
-    pub unsafe fn count_at(&self, i: usize, k: usize) -> u64 {
+    pub(crate) unsafe fn count_at(&self, i: usize, k: usize) -> u64 {
         let word = self.word(i);
         if word == 0 {
             return 0;
@@ -51,7 +51,7 @@ impl Arguments<'_> {
 
     /// Bytes of so many elements of a type. Where there are none, the type need not be one.
     #[inline]
-    pub unsafe fn bytes(&self, count: usize, datatype: usize) -> u64 {
+    pub(crate) unsafe fn bytes(&self, count: usize, datatype: usize) -> u64 {
         match unsafe { self.count(count) } {
             0 => 0,
             count => count * unsafe { self.size(datatype) },
@@ -60,7 +60,7 @@ impl Arguments<'_> {
 
     /// A communicator.
     #[inline]
-    pub unsafe fn comm(&self, i: usize) -> u64 {
+    pub(crate) unsafe fn comm(&self, i: usize) -> u64 {
         if self.mode.fortran() {
             self.abi.comm_of(unsafe { self.int(i) } as i32)
         } else {
@@ -70,7 +70,7 @@ impl Arguments<'_> {
 
     /// A window.
     #[inline]
-    pub unsafe fn win(&self, i: usize) -> u64 {
+    pub(crate) unsafe fn win(&self, i: usize) -> u64 {
         if self.mode.fortran() {
             self.abi.win_of(unsafe { self.int(i) } as i32)
         } else {
@@ -80,7 +80,7 @@ impl Arguments<'_> {
 
     /// The window at an address.
     #[inline]
-    pub unsafe fn new_win(&self, i: usize) -> u64 {
+    pub(crate) unsafe fn new_win(&self, i: usize) -> u64 {
         let word = self.word(i);
         unsafe {
             if self.mode.fortran() { self.abi.win_of(*(word as *const i32)) } else { self.abi.handle_at(word, 0) }
@@ -89,7 +89,7 @@ impl Arguments<'_> {
 
     /// A group.
     #[inline]
-    pub unsafe fn group(&self, i: usize) -> u64 {
+    pub(crate) unsafe fn group(&self, i: usize) -> u64 {
         if self.mode.fortran() {
             self.abi.group_of(unsafe { self.int(i) } as i32)
         } else {
@@ -99,7 +99,7 @@ impl Arguments<'_> {
 
     /// Whether an operation is `MPI_NO_OP`.
     #[inline]
-    pub unsafe fn no_op(&self, i: usize) -> bool {
+    pub(crate) unsafe fn no_op(&self, i: usize) -> bool {
         let op = if self.mode.fortran() {
             self.abi.op_of(unsafe { self.int(i) } as i32)
         } else {
@@ -110,7 +110,7 @@ impl Arguments<'_> {
 
     /// The communicator at an address, where a function has put it.
     #[inline]
-    pub unsafe fn new_comm(&self, i: usize) -> u64 {
+    pub(crate) unsafe fn new_comm(&self, i: usize) -> u64 {
         let word = self.word(i);
         unsafe {
             if self.mode.fortran() { self.abi.comm_of(*(word as *const i32)) } else { self.abi.handle_at(word, 0) }
@@ -119,7 +119,7 @@ impl Arguments<'_> {
 
     /// Size of a data type in bytes.
     #[inline]
-    pub unsafe fn size(&self, i: usize) -> u64 {
+    pub(crate) unsafe fn size(&self, i: usize) -> u64 {
         let word = self.word(i);
         let datatype = if self.mode.fortran() {
             self.abi.type_of(unsafe { self.int(i) } as i32)
@@ -131,7 +131,7 @@ impl Arguments<'_> {
 
     /// Size of data type `k` of an array.
     #[inline]
-    pub unsafe fn size_at(&self, i: usize, k: usize) -> u64 {
+    pub(crate) unsafe fn size_at(&self, i: usize, k: usize) -> u64 {
         let word = self.word(i);
         let datatype = unsafe {
             if self.mode.fortran() {
@@ -145,7 +145,7 @@ impl Arguments<'_> {
 
     /// Request `k` of an array; none if it is null.
     #[inline]
-    pub unsafe fn request(&self, i: usize, k: usize) -> Option<u64> {
+    pub(crate) unsafe fn request(&self, i: usize, k: usize) -> Option<u64> {
         let word = self.word(i);
         let fortran = self.mode.fortran();
         let handle =
@@ -155,20 +155,20 @@ impl Arguments<'_> {
 
     /// A matched message: its handle as the program holds it.
     #[inline]
-    pub unsafe fn message(&self, i: usize) -> u64 {
+    pub(crate) unsafe fn message(&self, i: usize) -> u64 {
         let word = self.word(i);
         unsafe { if self.mode.fortran() { u64::from(*(word as *const u32)) } else { self.abi.handle_at(word, 0) } }
     }
 
     /// A number at an address, where a function has put it.
     #[inline]
-    pub unsafe fn result(&self, i: usize, k: usize) -> i64 {
+    pub(crate) unsafe fn result(&self, i: usize, k: usize) -> i64 {
         i64::from(unsafe { *(self.word(i) as *const i32).add(k) })
     }
 
     /// Place of a request that is complete, counted from 0, at an address; none is undefined. The requests are argument 1.
     #[inline]
-    pub unsafe fn index(&self, i: usize, k: usize) -> Option<usize> {
+    pub(crate) unsafe fn index(&self, i: usize, k: usize) -> Option<usize> {
         let place = unsafe { self.result(i, k) };
         let index = usize::try_from(place - i64::from(self.mode.fortran())).ok();
         if !self.mode.f08() || self.abi.kind != format::MPICH {
@@ -183,7 +183,7 @@ impl Arguments<'_> {
 
     /// Whether a buffer stands for one in place.
     #[inline]
-    pub unsafe fn in_place(&self, i: usize) -> bool {
+    pub(crate) unsafe fn in_place(&self, i: usize) -> bool {
         let word = self.word(i);
         // A descriptor begins with the address of the data.
         let address = if self.mode.descriptors() && word != 0 { unsafe { *(word as *const usize) } } else { word };
@@ -192,7 +192,7 @@ impl Arguments<'_> {
 
     /// Where the status of index `k` is, in an array from argument `i` on.
     #[inline]
-    pub fn status(&self, i: usize, k: usize) -> usize {
+    pub(crate) fn status(&self, i: usize, k: usize) -> usize {
         self.word(i) + k * self.abi.status
     }
 }

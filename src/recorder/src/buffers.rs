@@ -35,7 +35,7 @@ impl Buffer {
 }
 
 /// The file of a thread and its buffers.
-pub struct Buffers {
+pub(crate) struct Buffers {
     /// The file: its header is mapped, its records are written.
     pub file: RawFile,
     list: Vec<Buffer>,
@@ -54,7 +54,7 @@ impl Buffers {
     ///
     /// # Errors
     /// The operating system refuses.
-    pub fn create(path: &Path, count: usize, size: usize, ring: bool) -> io::Result<Buffers> {
+    pub(crate) fn create(path: &Path, count: usize, size: usize, ring: bool) -> io::Result<Buffers> {
         let file = RawFile::create(path, HEADER, HEADER)?;
         let mut list = Vec::with_capacity(count);
         for index in 0..count {
@@ -83,24 +83,24 @@ impl Buffers {
     }
 
     /// Where the buffer that is being filled is, and how long it is.
-    pub fn current(&self) -> (*mut u8, usize) {
+    pub(crate) fn current(&self) -> (*mut u8, usize) {
         self.list.get(self.current).map_or((std::ptr::null_mut(), 0), |buffer| (buffer.file.base, buffer.file.limit()))
     }
 
     /// Nobody is to find them: they last as long as this process.
-    pub fn hide(&self, path: &Path) {
+    pub(crate) fn hide(&self, path: &Path) {
         self.list.iter().map(|buffer| &buffer.path).for_each(remove);
         let _ = std::fs::remove_file(path);
     }
 
     /// Whether old buffers are filled again without having been written.
-    pub fn is_ring(&self) -> bool {
+    pub(crate) fn is_ring(&self) -> bool {
         self.ring
     }
 
     /// So many bytes of the current buffer count.
     #[inline]
-    pub fn commit(&self, bytes: usize) {
+    pub(crate) fn commit(&self, bytes: usize) {
         if let Some(current) = self.list.get(self.current) {
             current.file.number(buffer::COMMITTED).store(bytes as u64, Ordering::Release);
         }
@@ -120,7 +120,7 @@ impl Buffers {
 
     /// The current buffer is full: goes on in the next one. Returns whether there is one.
     #[cold]
-    pub fn turn(&mut self) -> bool {
+    pub(crate) fn turn(&mut self) -> bool {
         if let Some(old) = self.list.get(self.current) {
             old.state.store(FULL, Ordering::Release);
         }
@@ -148,7 +148,7 @@ impl Buffers {
 
     /// Makes the current buffer longer, for a record that is longer than one. Returns its new length.
     #[cold]
-    pub fn grow(&self, needed: usize) -> Option<usize> {
+    pub(crate) fn grow(&self, needed: usize) -> Option<usize> {
         let current = self.list.get(self.current)?;
         current.file.grow(needed).ok()?;
         Some(current.file.limit())
@@ -160,7 +160,7 @@ impl Buffers {
     }
 
     /// Whether a buffer is full and has to be written.
-    pub fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.oldest(FULL).is_some_and(|buffer| buffer.sequence() <= self.last_wanted())
     }
 
@@ -169,12 +169,12 @@ impl Buffers {
     }
 
     /// Whether the other buffer is so full that writing cannot wait.
-    pub fn is_urgent(&self) -> bool {
+    pub(crate) fn is_urgent(&self) -> bool {
         self.ring || self.oldest(FILLING).is_some_and(|buffer| buffer.committed() > self.size / 4 * 3)
     }
 
     /// In a ring: everything up to now is to be written.
-    pub fn want_all(&self) {
+    pub(crate) fn want_all(&self) {
         let last = self.list.iter().map(Buffer::sequence).max();
         self.wanted.store(last.unwrap_or(0), Ordering::Relaxed);
     }
@@ -183,7 +183,7 @@ impl Buffers {
     ///
     /// # Errors
     /// There is no room.
-    pub fn write_due(&self) -> io::Result<()> {
+    pub(crate) fn write_due(&self) -> io::Result<()> {
         self.write_oldest(self.last_wanted())
     }
 
@@ -216,7 +216,7 @@ impl Buffers {
     ///
     /// # Errors
     /// There is no room: they stay.
-    pub fn end(&self) -> io::Result<()> {
+    pub(crate) fn end(&self) -> io::Result<()> {
         while self.oldest(FULL).is_some() {
             self.write_oldest(u64::MAX)?;
         }

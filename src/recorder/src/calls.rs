@@ -1,43 +1,43 @@
 //! What is known of the functions of MPI when the recorder is compiled.
 
-use crate::format::{Effect, Form};
+use crate::format::calls::{Effect, Form};
 
 /// How a function is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mode(u8);
+pub(crate) struct Mode(u8);
 
 impl Mode {
     /// From C.
-    pub const C: Mode = Mode(0);
+    pub(crate) const C: Mode = Mode(0);
     /// From C, with counts of 64 bits.
-    pub const LARGE: Mode = Mode(1);
+    pub(crate) const LARGE: Mode = Mode(1);
     /// From Fortran: addresses of everything.
-    pub const FORTRAN: Mode = Mode(2);
+    pub(crate) const FORTRAN: Mode = Mode(2);
     /// From Fortran, by the module mpi_f08.
-    pub const F08: Mode = Mode(2 | 8);
+    pub(crate) const F08: Mode = Mode(2 | 8);
     /// From Fortran, by the module mpi_f08 with descriptors of buffers.
-    pub const DESCRIPTORS: Mode = Mode(2 | 4 | 8);
+    pub(crate) const DESCRIPTORS: Mode = Mode(2 | 4 | 8);
 
     /// Whether counts have 64 bits.
-    pub fn large(self) -> bool {
+    pub(crate) fn large(self) -> bool {
         self.0 & 1 != 0
     }
     /// Whether arguments are addresses.
-    pub fn fortran(self) -> bool {
+    pub(crate) fn fortran(self) -> bool {
         self.0 & 2 != 0
     }
     /// Whether the module mpi_f08 is used.
-    pub fn f08(self) -> bool {
+    pub(crate) fn f08(self) -> bool {
         self.0 & 8 != 0
     }
     /// Whether buffers are descriptors.
-    pub fn descriptors(self) -> bool {
+    pub(crate) fn descriptors(self) -> bool {
         self.0 & 4 != 0
     }
 }
 
 /// What is known of a wrapper when it is compiled.
-pub struct Call {
+pub(crate) struct Call {
     /// Its number in the table.
     pub number: u64,
     /// What the function does.
@@ -55,15 +55,15 @@ pub struct Call {
 }
 
 /// See [`Call::notes`].
-pub mod notes {
+pub(crate) mod notes {
     /// It makes a request.
-    pub const REQUEST: u8 = 1;
+    pub(crate) const REQUEST: u8 = 1;
     /// A result says whether it did anything.
-    pub const TEST: u8 = 2;
+    pub(crate) const TEST: u8 = 2;
     /// It frees a communicator or a window.
-    pub const FREES: u8 = 4;
+    pub(crate) const FREES: u8 = 4;
     /// After it, somebody holds a lock of a window who did not before, or an epoch is over.
-    pub const EPOCH: u8 = 8;
+    pub(crate) const EPOCH: u8 = 8;
 }
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static SYSTEM_CLOCK: AtomicBool = AtomicBool::new(true);
 
 /// Chooses the counter; returns how the header of a raw file names it.
-pub fn choose() -> u64 {
+pub(crate) fn choose() -> u64 {
     let wanted = std::env::var("CLC_RECORDER_TIMER").unwrap_or_default();
     let kernel = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     let usable = cfg!(target_arch = "x86_64") && kernel.is_ok_and(|name| name.trim() == "tsc") && invariant();
@@ -31,7 +31,7 @@ fn invariant() -> bool {
 
 /// The time before a call.
 #[inline]
-pub fn before() -> u64 {
+pub(crate) fn before() -> u64 {
     if SYSTEM_CLOCK.load(Ordering::Relaxed) {
         return nanoseconds(libc::CLOCK_MONOTONIC_RAW);
     }
@@ -46,7 +46,7 @@ pub fn before() -> u64 {
 
 /// The time after a call: nothing of the call comes after it.
 #[inline]
-pub fn after() -> u64 {
+pub(crate) fn after() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every processor of this architecture has the instruction. It waits until all instructions before it, loads included, are done.
     unsafe {
@@ -56,7 +56,7 @@ pub fn after() -> u64 {
 }
 
 /// A clock of the system in nanoseconds.
-pub fn nanoseconds(clock: libc::clockid_t) -> u64 {
+pub(crate) fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is writable; these clocks exist on every Linux.
     unsafe { libc::clock_gettime(clock, &mut now) };
@@ -64,7 +64,7 @@ pub fn nanoseconds(clock: libc::clockid_t) -> u64 {
 }
 
 /// Counter, `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` at the same moment: of several tries, the one that was interrupted least.
-pub fn anchor() -> [u64; 3] {
+pub(crate) fn anchor() -> [u64; 3] {
     let once = || {
         let first = after();
         let raw = nanoseconds(libc::CLOCK_MONOTONIC_RAW);

@@ -21,7 +21,7 @@ enum RunMoment {
 
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Control {
+pub(crate) struct Control {
     memory: usize,
     /// Only the latest events are kept.
     pub ring: bool,
@@ -45,12 +45,12 @@ static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 /// Whether nothing is recorded for the moment.
 #[inline]
-pub fn paused() -> bool {
+pub(crate) fn paused() -> bool {
     PAUSED.load(Ordering::Relaxed)
 }
 
 /// Whether the signal has come since this was asked before.
-pub fn signalled() -> bool {
+pub(crate) fn signalled() -> bool {
     SIGNALLED.swap(false, Ordering::Relaxed)
 }
 
@@ -60,7 +60,7 @@ extern "C" fn note(_: libc::c_int) {
 
 impl Control {
     /// What the environment says; what makes no sense there counts as nothing, since `clc-replay record` has checked it.
-    pub fn of_environment() -> Control {
+    pub(crate) fn of_environment() -> Control {
         let text = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
         let mut load = [1.0, 1.0, 0.8];
         for (place, word) in load.iter_mut().zip(text("CLC_RECORDER_LOAD").unwrap_or_default().split(',')) {
@@ -78,7 +78,7 @@ impl Control {
     }
 
     /// Number and size in bytes of the buffers of a thread. In a ring, `kept` records, which are few, have buffers of their own.
-    pub fn buffers(&self, kept: bool) -> (usize, usize) {
+    pub(crate) fn buffers(&self, kept: bool) -> (usize, usize) {
         let page = |bytes: usize| bytes.max(SMALLEST).next_multiple_of(4096);
         match (self.ring, kept) {
             (true, true) => (BUFFERS, page(SMALLEST)),
@@ -88,7 +88,7 @@ impl Control {
     }
 
     /// Recording begins, or waits for its start.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         PAUSED.store(self.start.is_some(), Ordering::Relaxed);
         if let Some(signal) = self.signal.filter(|_| self.ring) {
             // SAFETY: the handler only sets a flag. A handler that the program installs later takes its place.
@@ -102,7 +102,7 @@ impl Control {
     }
 
     /// So many nanoseconds have passed since `MPI_Init`; there were so many before.
-    pub fn passed(&self, before: u64, now: u64) {
+    pub(crate) fn passed(&self, before: u64, now: u64) {
         let is_now =
             |moment: &Option<RunMoment>| matches!(moment, Some(RunMoment::Time(time)) if (before..now).contains(time));
         if is_now(&self.start) {
@@ -114,7 +114,7 @@ impl Control {
     }
 
     /// A region of the program's own begins.
-    pub fn begun(&self, name: &[u8]) {
+    pub(crate) fn begun(&self, name: &[u8]) {
         if let Some(RunMoment::Region(wanted, number)) = &self.start
             && wanted == name
             && BEGUN.fetch_add(1, Ordering::Relaxed) + 1 == *number
@@ -124,7 +124,7 @@ impl Control {
     }
 
     /// It has ended.
-    pub fn ended(&self, name: &[u8]) {
+    pub(crate) fn ended(&self, name: &[u8]) {
         if let Some(RunMoment::Region(wanted, number)) = &self.stop
             && wanted == name
             && ENDED.fetch_add(1, Ordering::Relaxed) + 1 == *number

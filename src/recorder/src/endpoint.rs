@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Network addresses of a process that others are told.
-pub const ADDRESSES: usize = 4;
+pub(crate) const ADDRESSES: usize = 4;
 /// How long an answer is waited for, and how often in vain before a partner that has not answered yet is taken to be out of reach.
 const TIMEOUT: Duration = Duration::from_millis(50);
 const LOST: usize = 4;
@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_micros(500);
 /// What a process tells the others: how it is reached. All zero if it is not.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-pub struct Reach {
+pub(crate) struct Reach {
     /// What its messages have to begin with.
     secret: u64,
     port: u32,
@@ -51,16 +51,16 @@ const MORE_ON_LINE: usize = 4;
 const TIME_ON_LINE: u32 = 2;
 
 /// Bytes of a [`Reach`].
-pub const REACH: usize = std::mem::size_of::<Reach>();
+pub(crate) const REACH: usize = std::mem::size_of::<Reach>();
 
 /// The side of a process that answers. It ends when this is dropped or told to.
-pub struct Server {
+pub(crate) struct Server {
     reach: Reach,
     ended: &'static AtomicBool,
 }
 
 /// The side that asks, of one partner.
-pub struct Client {
+pub(crate) struct Client {
     socket: UdpSocket,
     partner: Reach,
     candidates: Vec<SocketAddr>,
@@ -75,7 +75,7 @@ type Packet = [u64; 4];
 
 impl Server {
     /// Opens a socket and starts the thread. None if the system refuses.
-    pub fn start(directory: &Path) -> Option<Server> {
+    pub(crate) fn start(directory: &Path) -> Option<Server> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
         socket.set_read_timeout(Some(LOOK)).ok()?;
         let mut secret = [0_u8; 8];
@@ -92,7 +92,7 @@ impl Server {
     }
 
     /// How it is reached.
-    pub fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> Reach {
         self.reach
     }
 }
@@ -105,7 +105,7 @@ impl Drop for Server {
 
 impl Server {
     /// Ends it within a second.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
     }
 }
@@ -147,7 +147,7 @@ fn answer(socket: &UdpSocket, secret: u64, directory: &Path, ended: &AtomicBool)
 
 impl Client {
     /// Of a partner; `here` if it is on the same node: with the directory of the recording and the own rank. None if it cannot be reached.
-    pub fn new(partner: Reach, here: Option<(&Path, usize)>) -> Option<Client> {
+    pub(crate) fn new(partner: Reach, here: Option<(&Path, usize)>) -> Option<Client> {
         let port = u16::try_from(partner.port).ok().filter(|_| partner.open == 1)?;
         let addresses = if here.is_some() { vec![Ipv4Addr::LOCALHOST] } else { partner.known() };
         let candidates = addresses.into_iter().map(|address| SocketAddr::new(IpAddr::V4(address), port)).collect();
@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// As `measure`, through memory that a partner on the same node shares; none if there is none, or the two never ran at the same time.
-    pub fn measure_by_memory(&self, least: usize, longest: Duration, may: &dyn Fn() -> bool) -> Option<Batch> {
+    pub(crate) fn measure_by_memory(&self, least: usize, longest: Duration, may: &dyn Fn() -> bool) -> Option<Batch> {
         let to = (*self.found.get_or_init(|| self.find()))?;
         let (directory, rank) = self.place.as_ref()?;
         let line = self.line.get_or_init(|| Line::create(Line::path(directory, *rank))).as_ref()?;
@@ -187,7 +187,7 @@ impl Client {
     }
 
     /// A batch of at least so many exchanges, if they do not take longer, and as long as `may` says so after each row of them; none if the partner does not answer.
-    pub fn measure(&self, least: usize, longest: Duration, may: &dyn Fn() -> bool) -> Option<Batch> {
+    pub(crate) fn measure(&self, least: usize, longest: Duration, may: &dyn Fn() -> bool) -> Option<Batch> {
         let to = (*self.found.get_or_init(|| self.find()))?;
         let start = Instant::now();
         let mut batch = Batch::default();
@@ -210,7 +210,7 @@ impl Client {
     }
 
     /// What has to be added to `CLOCK_MONOTONIC_RAW` here for the global time that the partner knows, in nanoseconds; none if it does not answer, or knows none yet.
-    pub fn ahead(&self) -> Option<i64> {
+    pub(crate) fn ahead(&self) -> Option<i64> {
         let to = (*self.found.get_or_init(|| self.find()))?;
         let raw = || clock::nanoseconds(libc::CLOCK_MONOTONIC_RAW);
         let once = || {

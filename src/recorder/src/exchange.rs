@@ -14,7 +14,7 @@ const KEPT: usize = 16;
 
 /// One exchange: question left and answer came by the own counter, question came and answer left by that of the partner.
 #[derive(Debug, Clone, Copy)]
-pub struct Exchange {
+pub(crate) struct Exchange {
     pub asked: u64,
     pub answered: u64,
     pub came: u64,
@@ -30,7 +30,7 @@ impl Exchange {
 
 /// Many exchanges in a row.
 #[derive(Debug)]
-pub struct Batch {
+pub(crate) struct Batch {
     exchanges: Vec<Exchange>,
     /// The fastest messages of each direction, in order.
     fastest: [[i64; ALIKE]; 2],
@@ -44,17 +44,17 @@ impl Default for Batch {
 
 impl Batch {
     /// How many there were.
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.exchanges.len()
     }
 
     #[cfg(test)]
-    pub fn exchanges(&self) -> &[Exchange] {
+    pub(crate) fn exchanges(&self) -> &[Exchange] {
         &self.exchanges
     }
 
     /// Adds one.
-    pub fn push(&mut self, exchange: Exchange) {
+    pub(crate) fn push(&mut self, exchange: Exchange) {
         self.exchanges.push(exchange);
         for (fastest, delay) in self.fastest.iter_mut().zip(exchange.delays()) {
             if delay < fastest[ALIKE - 1] {
@@ -65,7 +65,7 @@ impl Batch {
     }
 
     /// Whether more exchanges would not tell more: the fastest messages are no exceptions.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         let most = self.together() / NEARLY;
         self.fastest.iter().all(|fastest| fastest[ALIKE - 1].wrapping_sub(fastest[0]) <= most)
     }
@@ -76,7 +76,7 @@ impl Batch {
     }
 
     /// How long the fastest messages of both directions took together, if the batch took so long.
-    pub fn range(&self, elapsed: Duration) -> Duration {
+    pub(crate) fn range(&self, elapsed: Duration) -> Duration {
         let (Some(first), Some(last)) = (self.exchanges.first(), self.exchanges.last()) else { return Duration::MAX };
         let ticks = last.answered.saturating_sub(first.asked).max(1);
         elapsed.mul_f64(self.together() as f64 / ticks as f64)
@@ -96,13 +96,13 @@ impl Batch {
 }
 
 /// The file with the measurements of a process. What has been written is there, whatever happens to the process.
-pub struct Measured {
+pub(crate) struct Measured {
     file: std::fs::File,
 }
 
 impl Measured {
     /// Makes it. None if that is not possible: then nothing is kept.
-    pub fn create(directory: &Path, rank: usize) -> Option<Measured> {
+    pub(crate) fn create(directory: &Path, rank: usize) -> Option<Measured> {
         let path = directory.join(format!("{rank}.{SUFFIX}"));
         let mut file = std::fs::OpenOptions::new().append(true).create_new(true).open(path).ok()?;
         file.write_all(&MAGIC).ok()?;
@@ -110,7 +110,7 @@ impl Measured {
     }
 
     /// Appends a batch of exchanges with a process, made by `method`. Nothing depends on whether there is room for it.
-    pub fn append(&mut self, partner: usize, method: u64, batch: Batch) {
+    pub(crate) fn append(&mut self, partner: usize, method: u64, batch: Batch) {
         let total = batch.total() as u64;
         let kept = batch.kept();
         let mut bytes = Vec::with_capacity(32 * (kept.len() + 1));

@@ -24,7 +24,7 @@ fn largest_file() -> usize {
 }
 
 /// A mapped file.
-pub struct RawFile {
+pub(crate) struct RawFile {
     /// The open file.
     pub descriptor: c_int,
     /// Where it begins in memory.
@@ -41,7 +41,7 @@ impl RawFile {
     ///
     /// # Errors
     /// The operating system refuses.
-    pub fn create(path: &Path, bytes: usize, most: usize) -> io::Result<RawFile> {
+    pub(crate) fn create(path: &Path, bytes: usize, most: usize) -> io::Result<RawFile> {
         let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let descriptor = file.into_raw_fd();
         let mut last = io::Error::from(io::ErrorKind::OutOfMemory);
@@ -86,7 +86,7 @@ impl RawFile {
 
     /// Bytes that may be written to.
     #[inline]
-    pub fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.limit.load(Ordering::Acquire)
     }
 
@@ -94,7 +94,7 @@ impl RawFile {
     ///
     /// # Errors
     /// There is no space.
-    pub fn grow(&self, needed: usize) -> io::Result<()> {
+    pub(crate) fn grow(&self, needed: usize) -> io::Result<()> {
         while self.growing.swap(true, Ordering::Acquire) {
             std::hint::spin_loop();
         }
@@ -127,7 +127,7 @@ impl RawFile {
     ///
     /// # Errors
     /// There is no space.
-    pub fn write_at(&self, from: &RawFile, start: usize, length: usize, place: usize) -> io::Result<()> {
+    pub(crate) fn write_at(&self, from: &RawFile, start: usize, length: usize, place: usize) -> io::Result<()> {
         // Growing beyond the limit would be answered by a signal.
         if place + length > largest_file() {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
@@ -154,21 +154,21 @@ impl RawFile {
     }
 
     /// A number of the header that others may read at any time.
-    pub fn number(&self, offset: usize) -> &AtomicU64 {
+    pub(crate) fn number(&self, offset: usize) -> &AtomicU64 {
         debug_assert!(offset + 8 <= HEADER && offset.is_multiple_of(8));
         // SAFETY: the header has been allocated, it is aligned to a page, and the mapping is never removed.
         unsafe { &*self.base.add(offset).cast::<AtomicU64>() }
     }
 
     /// Fills in a text of the header; it is cut to `length - 1` bytes.
-    pub fn text(&self, offset: usize, length: usize, text: &[u8]) {
+    pub(crate) fn text(&self, offset: usize, length: usize, text: &[u8]) {
         let count = text.len().min(length - 1);
         // SAFETY: the fields of texts lie in the header.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), self.base.add(offset), count) };
     }
 
     /// Puts the checksum over the fields that do not change any more.
-    pub fn seal(&self) {
+    pub(crate) fn seal(&self) {
         let mut fields = Vec::with_capacity(field::CHECK - field::TABLE);
         for offset in (field::TABLE..field::CHECK).step_by(8) {
             fields.extend_from_slice(&self.number(offset).load(Ordering::Relaxed).to_le_bytes());
@@ -177,12 +177,12 @@ impl RawFile {
     }
 
     /// Makes the header valid: from now on this is a raw file.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.number(field::MAGIC).store(u64::from_le_bytes(MAGIC), Ordering::Release);
     }
 
     /// Keeps a later anchor.
-    pub fn anchor(&self, anchor: [u64; 3]) {
+    pub(crate) fn anchor(&self, anchor: [u64; 3]) {
         let latest = self.number(field::LATEST_ANCHOR);
         let next = if latest.load(Ordering::Relaxed) == 1 { 2 } else { 1 };
         for (i, value) in anchor.into_iter().enumerate() {

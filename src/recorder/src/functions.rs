@@ -22,19 +22,19 @@ thread_local! {
 static FUNCTIONS: AtomicBool = AtomicBool::new(false);
 
 /// Whether functions of the program have been recorded.
-pub fn has_functions() -> bool {
+pub(crate) fn has_functions() -> bool {
     FUNCTIONS.load(Ordering::Relaxed)
 }
 
 /// One has been recorded.
-pub fn recorded() {
+pub(crate) fn recorded() {
     if !has_functions() {
         FUNCTIONS.store(true, Ordering::Relaxed);
     }
 }
 
 /// This thread enters one before anything is recorded.
-pub fn enter_early(address: usize, time: fn() -> u64) {
+pub(crate) fn enter_early(address: usize, time: fn() -> u64) {
     EARLY.with(|early| {
         let depth = early.depth.get();
         if let Some(place) = early.entered.get(depth) {
@@ -45,15 +45,15 @@ pub fn enter_early(address: usize, time: fn() -> u64) {
 }
 
 /// This thread leaves one before anything is recorded.
-pub fn leave_early() {
+pub(crate) fn leave_early() {
     EARLY.with(|early| early.depth.set(early.depth.get().saturating_sub(1)));
 }
 
 /// Integers of the record of one, and of any other of the program's own.
-pub const ROOM: usize = 8;
+pub(crate) const ROOM: usize = 8;
 
 /// Records the functions that this thread is in when recording begins.
-pub fn begin(stream: &mut Stream) {
+pub(crate) fn begin(stream: &mut Stream) {
     EARLY.with(|early| {
         let depth = early.depth.get().min(DEPTH);
         if depth == 0 || !stream.reserve(ROOM * depth) {

@@ -8,31 +8,31 @@ static AHEAD: AtomicI64 = AtomicI64::new(0);
 static KNOWN: AtomicBool = AtomicBool::new(false);
 
 /// It is that of this process, or nobody knows it yet.
-pub fn begin(own: bool) {
+pub(crate) fn begin(own: bool) {
     KNOWN.store(own, Ordering::Release);
 }
 
 /// It has turned out to be so much ahead.
-pub fn follow(ahead: i64) {
+pub(crate) fn follow(ahead: i64) {
     AHEAD.store(ahead, Ordering::Relaxed);
     KNOWN.store(true, Ordering::Release);
 }
 
 /// Whether it is known.
-pub fn is_known() -> bool {
+pub(crate) fn is_known() -> bool {
     KNOWN.load(Ordering::Acquire)
 }
 
 /// It in nanoseconds; 0 if it is not known.
-pub fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     if is_known() { raw().wrapping_add_signed(AHEAD.load(Ordering::Relaxed)) } else { 0 }
 }
 
 /// When it is `global`, by `CLOCK_MONOTONIC_RAW` here.
-pub fn here(global: u64) -> u64 {
+pub(crate) fn here(global: u64) -> u64 {
     global.wrapping_add_signed(-AHEAD.load(Ordering::Relaxed))
 }
 
-pub fn raw() -> u64 {
+pub(crate) fn raw() -> u64 {
     clock::nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// Starts it, and what else goes on beside the program from now on. Without it, threads write their buffers themselves.
-pub fn start(session: &'static Session) {
+pub(crate) fn start(session: &'static Session) {
     let _ = spawn("clc-recorder", move || run(session));
     if let Some(meter) = &session.meter {
         meter.go_on(&session.streams);

@@ -9,7 +9,7 @@ use crate::arguments::Arguments;
 use crate::calls::{Call, notes};
 use crate::clock;
 use crate::control;
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::helper;
 use crate::layout::phase;
 use crate::monitor::{self, Slot};
@@ -63,7 +63,7 @@ thread_local! {
 /// # Safety
 /// The arguments are those of the function.
 #[inline]
-pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
+pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
     HERE.with(|here| {
         if here.inside.get() || here.busy.get() {
             return false;
@@ -130,7 +130,7 @@ fn first_slot(here: &Here, board: &'static monitor::Board) -> Option<(&'static m
 
 /// A region of the program begins, whose number in the state file is found by `number`; or one ends.
 #[inline]
-pub fn region(number: Option<impl FnOnce(&monitor::Board) -> u64>) {
+pub(crate) fn region(number: Option<impl FnOnce(&monitor::Board) -> u64>) {
     HERE.with(|here| {
         let session = session::recording().filter(|_| !here.busy.get());
         if let Some((board, slot)) = session.and_then(|session| watched(here, session)) {
@@ -168,7 +168,7 @@ fn stream_of<'a>(
 
 /// Lets something else append a record of so many integers to the stream of this thread.
 #[inline]
-pub fn append(integers: usize, write: impl FnOnce(&mut Stream)) {
+pub(crate) fn append(integers: usize, write: impl FnOnce(&mut Stream)) {
     HERE.with(|here| {
         let Some(session) = session::recording() else { return };
         if control::paused() || here.busy.replace(true) {
@@ -191,7 +191,7 @@ pub fn append(integers: usize, write: impl FnOnce(&mut Stream)) {
 /// # Safety
 /// The arguments are those of the function, with those that [`begin`] has replaced.
 #[inline]
-pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
+pub(crate) unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
     HERE.with(|here| {
         let now = clock::after();
         if let Effect::Init | Effect::InitThread = call.effect {

@@ -41,7 +41,7 @@ mod waits;
 mod wrappers;
 
 #[allow(dead_code)]
-#[path = "../../recording/format.rs"]
+#[path = "../../recording/raw/format/mod.rs"]
 mod format;
 
 #[allow(dead_code)]

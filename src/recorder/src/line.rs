@@ -39,19 +39,19 @@ struct Answer {
 }
 
 /// One end of it.
-pub struct Line {
+pub(crate) struct Line {
     page: &'static LinePages,
     path: PathBuf,
 }
 
 impl Line {
     /// Where the one of a process is, in the directory of the recording.
-    pub fn path(directory: &Path, rank: u64) -> PathBuf {
+    pub(crate) fn path(directory: &Path, rank: u64) -> PathBuf {
         directory.join(format!("{rank}.line"))
     }
 
     /// Makes it, for the side that asks. None if that is not possible.
-    pub fn create(path: PathBuf) -> Option<Line> {
+    pub(crate) fn create(path: PathBuf) -> Option<Line> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).ok()?;
         let mapped = file.set_len(BYTES as u64).ok().and_then(|()| map(&file));
         if mapped.is_none() {
@@ -61,19 +61,19 @@ impl Line {
     }
 
     /// The one that somebody else has made.
-    pub fn open(path: PathBuf) -> Option<Line> {
+    pub(crate) fn open(path: PathBuf) -> Option<Line> {
         let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         let whole = file.metadata().is_ok_and(|about| about.is_file() && about.len() == BYTES as u64);
         Some(Line { page: if whole { map(&file) } else { None }?, path })
     }
 
     /// Its file is not needed once both have it.
-    pub fn hide(&self) {
+    pub(crate) fn hide(&self) {
         let _ = std::fs::remove_file(&self.path);
     }
 
     /// Asks, until the row is full or nobody answers any more.
-    pub fn ask(&self, batch: &mut Batch) {
+    pub(crate) fn ask(&self, batch: &mut Batch) {
         let LinePages { question: Padded(question), answer: Padded(answer) } = self.page;
         let mut number = question.load(Ordering::Relaxed) & !END;
         for _ in 0..ROW {
@@ -92,7 +92,7 @@ impl Line {
     }
 
     /// Answers until the other side has ended its row, or does nothing.
-    pub fn answer(&self) {
+    pub(crate) fn answer(&self) {
         let LinePages { question: Padded(question), answer: Padded(answer) } = self.page;
         // The end of an earlier row, of which this side has not heard, is not that of this one.
         let old = Some(question.load(Ordering::Acquire)).filter(|number| number & END != 0);
@@ -141,7 +141,7 @@ fn map(file: &std::fs::File) -> Option<&'static LinePages> {
 }
 
 /// Where the calling thread may run for a while: afterwards it may run where it could before.
-pub struct Placed {
+pub(crate) struct Placed {
     before: Option<libc::cpu_set_t>,
 }
 
@@ -149,13 +149,13 @@ const SET: usize = std::mem::size_of::<libc::cpu_set_t>();
 
 impl Placed {
     /// On all its cores but one. None if that is the only one.
-    pub fn away_from(core: usize) -> Option<Placed> {
+    pub(crate) fn away_from(core: usize) -> Option<Placed> {
         // SAFETY: the number of the core is within the set.
         Placed::with(core, |set| unsafe { libc::CPU_CLR(core, set) })
     }
 
     /// On one of its cores: whoever is woken may otherwise be put on that of its waker.
-    pub fn on(core: usize) -> Option<Placed> {
+    pub(crate) fn on(core: usize) -> Option<Placed> {
         // SAFETY: the number of the core is within the set.
         Placed::with(core, |set| unsafe {
             libc::CPU_ZERO(set);
@@ -188,7 +188,7 @@ impl Drop for Placed {
 }
 
 /// The core that the calling thread runs on.
-pub fn core() -> usize {
+pub(crate) fn core() -> usize {
     // SAFETY: no arguments.
     usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(usize::MAX)
 }

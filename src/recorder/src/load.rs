@@ -12,7 +12,7 @@ const WINDOW: Duration = Duration::from_millis(100);
 const UNKNOWN_LINK: f64 = 1.25e9;
 
 /// What has been seen of the node.
-pub struct Load {
+pub(crate) struct Load {
     weights: (f64, f64),
     limit: f64,
     usage: Usage,
@@ -21,12 +21,12 @@ pub struct Load {
 
 impl Load {
     /// With the weights a and b and the limit below which the load is light.
-    pub fn new([a, b, limit]: [f64; 3]) -> Load {
+    pub(crate) fn new([a, b, limit]: [f64; 3]) -> Load {
         Load { weights: (a, b), limit, usage: Usage::new(), value: 1.0 }
     }
 
     /// Whether the node is lightly loaded.
-    pub fn is_light(&mut self) -> bool {
+    pub(crate) fn is_light(&mut self) -> bool {
         if self.usage.since.elapsed() >= WINDOW {
             let [cpu, link] = self.usage.until_now();
             self.value = self.weights.0 * cpu + self.weights.1 * link;
@@ -36,7 +36,7 @@ impl Load {
 }
 
 /// What the node has done since it was last looked at.
-pub struct Usage {
+pub(crate) struct Usage {
     since: Instant,
     /// Jiffies of work and of all cores, bytes of all links, and their capacity in bytes per second.
     seen: (u64, u64, u64, f64),
@@ -44,12 +44,12 @@ pub struct Usage {
 
 impl Usage {
     /// From now on.
-    pub fn new() -> Usage {
+    pub(crate) fn new() -> Usage {
         Usage { since: Instant::now(), seen: look() }
     }
 
     /// Shares of the time of all cores that was work, and of what the links could have transferred, since it was last looked at: 0 to 1.
-    pub fn until_now(&mut self) -> [f64; 2] {
+    pub(crate) fn until_now(&mut self) -> [f64; 2] {
         let (passed, now) = (self.since.elapsed(), look());
         let share = |part: u64, whole: f64| if whole > 0.0 { (part as f64 / whole).min(1.0) } else { 0.0 };
         let cpu = share(now.0.saturating_sub(self.seen.0), now.1.saturating_sub(self.seen.1) as f64);

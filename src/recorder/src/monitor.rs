@@ -9,8 +9,8 @@ mod communicators;
 mod epochs;
 mod slots;
 
-pub use communicators::NewMembership;
-pub use slots::Slot;
+pub(crate) use communicators::NewMembership;
+pub(crate) use slots::Slot;
 
 use crate::calls::TABLE;
 use crate::clock;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// The state file of this process.
-pub struct Board {
+pub(crate) struct Board {
     file: RawFile,
     /// How often communicators that are told by their members alone have been made.
     made: Mutex<BTreeMap<u64, u64>>,
@@ -37,13 +37,13 @@ static BOARD: OnceLock<Option<Board>> = OnceLock::new();
 
 /// The state file, if the job is watched.
 #[inline]
-pub fn board() -> Option<&'static Board> {
+pub(crate) fn board() -> Option<&'static Board> {
     BOARD.get()?.as_ref()
 }
 
 /// When `MPI_Init` is called: makes the file if the job is watched, and starts the agent of the node if this is its first process.
 #[cold]
-pub fn begin() {
+pub(crate) fn begin() {
     BOARD.get_or_init(|| {
         let directory = std::env::var_os("CLC_RECORDER_STATE").filter(|name| !name.is_empty())?;
         let directory = PathBuf::from(directory).join(std::ffi::OsString::from(agent::host()));
@@ -101,14 +101,14 @@ impl Board {
 
     /// A phase begins.
     #[cold]
-    pub fn phase(&self, phase: u64) {
+    pub(crate) fn phase(&self, phase: u64) {
         self.word(field::PHASE_SINCE).store(clock::before(), Ordering::Relaxed);
         self.word(field::PHASE).store(phase, Ordering::Release);
     }
 
     /// MPI has said who this is.
     #[cold]
-    pub fn initialised(&self, rank: u64, size: u64, [world, own]: [u64; 2]) {
+    pub(crate) fn initialised(&self, rank: u64, size: u64, [world, own]: [u64; 2]) {
         self.word(field::RANK).store(rank, Ordering::Relaxed);
         self.word(field::SIZE).store(size, Ordering::Relaxed);
         self.add(world, layout::WORLD, rank << 32 | size);
@@ -119,7 +119,7 @@ impl Board {
     }
 
     /// Keeps a later anchor.
-    pub fn anchor(&self) {
+    pub(crate) fn anchor(&self) {
         let latest = self.word(field::LATEST_ANCHOR);
         let next = if latest.load(Ordering::Relaxed) == 1 { 2 } else { 1 };
         for (i, value) in clock::anchor().into_iter().enumerate() {
@@ -130,7 +130,7 @@ impl Board {
 
     /// A place for a thread that has none.
     #[cold]
-    pub fn new_slot(&self) -> Slot {
+    pub(crate) fn new_slot(&self) -> Slot {
         let number = self.word(field::THREADS).fetch_add(1, Ordering::Relaxed) as usize;
         if number >= layout::THREADS {
             self.word(field::LOST).fetch_add(1, Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl Board {
     }
 
     /// The place of a name plus 1; 0 if there is no room for it.
-    pub fn name(&self, name: &[u8]) -> u64 {
+    pub(crate) fn name(&self, name: &[u8]) -> u64 {
         let hash = name
             .iter()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -44,7 +44,7 @@ const TAG: usize = 0;
 const WORDS: usize = REACH / 8;
 
 /// Who measures, and how they talk.
-pub struct Meter {
+pub(crate) struct Meter {
     comm: usize,
     rank: usize,
     size: usize,
@@ -68,7 +68,7 @@ pub struct Meter {
 
 impl Meter {
     /// Makes a communicator and finds the leaders. Collective over all processes. None if MPI refuses.
-    pub fn new(abi: &Abi, directory: &Path, rank: usize, size: usize, node: u64) -> Option<Meter> {
+    pub(crate) fn new(abi: &Abi, directory: &Path, rank: usize, size: usize, node: u64) -> Option<Meter> {
         let mut comm = 0_u64;
         // With a clock of its own for every process, every process measures.
         let apart = std::env::var("CLC_RECORDER_OFFSETS").is_ok_and(|value| value == "process");
@@ -119,7 +119,7 @@ impl Meter {
     }
 
     /// One measurement of every leader. Collective over all processes; nobody leaves before everybody has come.
-    pub fn measure(&self, abi: &Abi) {
+    pub(crate) fn measure(&self, abi: &Abi) {
         self.meet(abi);
         self.compare();
         self.meet(abi);
@@ -142,7 +142,7 @@ impl Meter {
     }
 
     /// Measures from now on in between, if that is wanted: within half of the period when the program waits in MPI, where it costs nothing; else then.
-    pub fn go_on(&'static self, streams: &'static Streams) {
+    pub(crate) fn go_on(&'static self, streams: &'static Streams) {
         if let Some(every) = self.every.filter(|_| self.partner.is_some()) {
             let _ = threads::spawn("clc-offsets", move || {
                 let start = Instant::now();
@@ -171,7 +171,7 @@ impl Meter {
     }
 
     /// Another way to the partner. None if there is no partner to follow, which holds for rank 0, or it cannot be reached.
-    pub fn another_client(&self) -> Option<Client> {
+    pub(crate) fn another_client(&self) -> Option<Client> {
         let (reach, here) = self.reach.as_ref().filter(|_| self.rank > 0)?;
         Client::new(*reach, here.as_deref().map(|directory| (directory, self.rank)))
     }
@@ -241,13 +241,13 @@ impl Meter {
     }
 
     /// No measurement in between begins any more, and none is being made.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.ending.store(true, Ordering::Release);
         drop(self.file.lock());
     }
 
     /// Waits until everybody has ended, and frees the communicator. Collective over all processes.
-    pub fn end(&self, abi: &Abi) {
+    pub(crate) fn end(&self, abi: &Abi) {
         self.meet(abi);
         if let Some(server) = &self.server {
             server.end();

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// `ompt_data_t`: a word of the tool's own, or a pointer.
 #[repr(C)]
-pub struct Data(AtomicU64);
+pub(crate) struct Data(AtomicU64);
 
 type Initialise = unsafe extern "C" fn(Lookup, c_int, *mut Data) -> c_int;
 type Finalise = unsafe extern "C" fn(*mut Data);
@@ -27,7 +27,7 @@ type SetCallback = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
 
 /// `ompt_start_tool_result_t`.
 #[repr(C)]
-pub struct Tool {
+pub(crate) struct Tool {
     initialise: Initialise,
     finalise: Finalise,
     data: Data,

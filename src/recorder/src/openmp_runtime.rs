@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static CALLED: AtomicBool = AtomicBool::new(false);
 
 /// The runtime has accepted the functions of the tool.
-pub fn is_seen() {
+pub(crate) fn is_seen() {
     CALLED.store(true, Ordering::Release);
 }
 
 /// What the header of a raw file says of OpenMP: 0 where there is none, or where only one thread is used without being seen.
-pub fn state() -> u64 {
+pub(crate) fn state() -> u64 {
     if CALLED.load(Ordering::Acquire) {
         return RECORDED;
     }

@@ -19,7 +19,7 @@ const LIBRARIES: [&CStr; 10] = [
 ];
 
 /// Where a function or variable of the MPI library is; null if there is none.
-pub fn find(name: &CStr) -> *mut c_void {
+pub(crate) fn find(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends in zero.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if !found.is_null() {
@@ -41,14 +41,14 @@ pub fn find(name: &CStr) -> *mut c_void {
 }
 
 /// Where a variable of the MPI library is; null if there is none. A program may hold a copy of it, which counts for the library as well (copy relocation).
-pub fn find_variable(name: &CStr) -> *mut c_void {
+pub(crate) fn find_variable(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends in zero.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if found.is_null() { find(name) } else { found }
 }
 
 /// File name of the library that something is in, without directories.
-pub fn library_of(address: *const c_void) -> Option<&'static CStr> {
+pub(crate) fn library_of(address: *const c_void) -> Option<&'static CStr> {
     let mut found =
         libc::Dl_info { dli_fname: null_mut(), dli_fbase: null_mut(), dli_sname: null_mut(), dli_saddr: null_mut() };
     // SAFETY: it is writable; what it says of a library holds as long as that is loaded, and an MPI library is never unloaded.
@@ -63,20 +63,20 @@ pub fn library_of(address: *const c_void) -> Option<&'static CStr> {
 }
 
 /// A function of the MPI library, looked up when it is first called.
-pub struct Real {
+pub(crate) struct Real {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
 }
 
 impl Real {
     /// The function `name`.
-    pub const fn new(name: &'static CStr) -> Real {
+    pub(crate) const fn new(name: &'static CStr) -> Real {
         Real { name, address: AtomicPtr::new(null_mut()) }
     }
 
     /// Its address; null if the library has no such function.
     #[inline]
-    pub fn address(&self) -> *mut c_void {
+    pub(crate) fn address(&self) -> *mut c_void {
         let known = self.address.load(Ordering::Relaxed);
         if known.is_null() { self.look_up() } else { known }
     }

@@ -25,7 +25,7 @@ const RETRY: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Begins to sample, if that is wanted, and to follow the global time.
-pub fn start(meter: &Meter, directory: &Path, rank: usize) {
+pub(crate) fn start(meter: &Meter, directory: &Path, rank: usize) {
     let wanted = std::env::var("CLC_RECORDER_SAMPLE").unwrap_or_default();
     let Some((period, bound)) = wanted.split_once(':') else { return };
     let (Ok(period), Ok(bound)) = (period.parse::<u64>(), bound.parse::<u64>()) else { return };

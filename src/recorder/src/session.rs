@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// All there is to know about it.
-pub struct Session {
+pub(crate) struct Session {
     /// The interface of the MPI library.
     pub abi: Abi,
     /// What the user wants.
@@ -61,22 +61,22 @@ static FIRST_ANCHOR: OnceLock<[u64; 3]> = OnceLock::new();
 
 /// The session, if events are recorded.
 #[inline]
-pub fn recording() -> Option<&'static Session> {
+pub(crate) fn recording() -> Option<&'static Session> {
     if RECORDING.load(Ordering::Acquire) { SESSION.get() } else { None }
 }
 
 /// The session, whether events are recorded or not; none before `MPI_Init`, or where nothing is to be recorded.
-pub fn begun() -> Option<&'static Session> {
+pub(crate) fn begun() -> Option<&'static Session> {
     SESSION.get()
 }
 
 /// Whether `MPI_Init` has been called, recorded or not.
-pub fn has_begun() -> bool {
+pub(crate) fn has_begun() -> bool {
     begun().is_some()
 }
 
 /// The time of the first event, when nothing has been set up.
-pub fn first_time() -> u64 {
+pub(crate) fn first_time() -> u64 {
     TIMER.get_or_init(clock::choose);
     FIRST_ANCHOR.get_or_init(clock::anchor);
     clock::before()
@@ -84,7 +84,7 @@ pub fn first_time() -> u64 {
 
 /// Ends the recording for lack of something; what there is stays.
 #[cold]
-pub fn stop(why: &str) {
+pub(crate) fn stop(why: &str) {
     if RECORDING.swap(false, Ordering::AcqRel)
         && let Some(session) = SESSION.get()
     {
@@ -101,7 +101,7 @@ pub fn stop(why: &str) {
 /// After `MPI_Init`, which was function `number` and was called at `entered`: begins the recording. Returns the stream of this thread; null if
 /// there is nothing to record.
 #[cold]
-pub fn start(number: u64, entered: u64) -> *mut Stream {
+pub(crate) fn start(number: u64, entered: u64) -> *mut Stream {
     let Some(directory) = std::env::var_os("CLC_RECORDER_DIR").filter(|name| !name.is_empty()) else {
         return null_mut();
     };
@@ -200,7 +200,7 @@ extern "C" fn forget() {
 
 /// In `MPI_Finalize`, which is a function that was called at a time: ends the recording. `measure` says whether MPI can still be used.
 #[cold]
-pub fn finish(stream: *mut Stream, (number, entered): (u64, u64), measure: bool) {
+pub(crate) fn finish(stream: *mut Stream, (number, entered): (u64, u64), measure: bool) {
     let Some(session) = SESSION.get().filter(|_| !ENDED.swap(true, Ordering::AcqRel)) else { return };
     // SAFETY: streams live as long as the process, and this one belongs to this thread.
     let mut own = unsafe { stream.as_mut() }.filter(|_| RECORDING.load(Ordering::Acquire));
@@ -251,13 +251,13 @@ pub fn finish(stream: *mut Stream, (number, entered): (u64, u64), measure: bool)
 
 impl Session {
     /// Number of a thread that has none.
-    pub fn new_thread(&self) -> u64 {
+    pub(crate) fn new_thread(&self) -> u64 {
         self.threads.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The stream of a thread that has none, for records that are `kept` in a ring or for others; null if it cannot be made, then recording ends.
     #[cold]
-    pub fn new_stream(&self, thread: u64, kept: bool) -> *mut Stream {
+    pub(crate) fn new_stream(&self, thread: u64, kept: bool) -> *mut Stream {
         self.make_stream(thread, kept).unwrap_or_else(|error| {
             stop(&format!("{}: {error}", self.directory.display()));
             null_mut()
@@ -308,23 +308,23 @@ impl Session {
     }
 
     /// Rank of this process in a communicator.
-    pub fn rank_in(&self, comm: u64) -> usize {
+    pub(crate) fn rank_in(&self, comm: u64) -> usize {
         self.of_comm(self.abi.mpi.comm_rank, comm).max(0) as usize
     }
 
     /// Number of processes of a communicator, or of the own group of an inter-communicator.
-    pub fn size_of(&self, comm: u64) -> usize {
+    pub(crate) fn size_of(&self, comm: u64) -> usize {
         self.of_comm(self.abi.mpi.comm_size, comm).max(0) as usize
     }
 
     /// Whether this process has a rank of an intra-communicator, which is where roots are given by their ranks in the own group.
-    pub fn is_rank(&self, comm: u64, rank: i64) -> bool {
+    pub(crate) fn is_rank(&self, comm: u64, rank: i64) -> bool {
         self.of_comm(self.abi.mpi.comm_test_inter, comm) == 0
             && i64::from(self.of_comm(self.abi.mpi.comm_rank, comm)) == rank
     }
 
     /// With how many processes this one exchanges data in a collective operation.
-    pub fn peers(&self, comm: u64) -> usize {
+    pub(crate) fn peers(&self, comm: u64) -> usize {
         if self.of_comm(self.abi.mpi.comm_test_inter, comm) == 0 {
             return self.size_of(comm);
         }
@@ -335,7 +335,13 @@ impl Session {
     /// one it is. Its group is that of `comm`, which is the communicator itself unless that cannot be asked yet. Returns what it is, if it is one; nothing
     /// at all if there was no room.
     #[cold]
-    pub fn describe(&self, stream: &mut Stream, handle: u64, comm: u64, list: bool) -> Option<Option<NewMembership>> {
+    pub(crate) fn describe(
+        &self,
+        stream: &mut Stream,
+        handle: u64,
+        comm: u64,
+        list: bool,
+    ) -> Option<Option<NewMembership>> {
         if handle == self.abi.no_comm || handle == 0 {
             return Some(None);
         }
@@ -374,7 +380,7 @@ impl Session {
 
     /// Keeps which files are where in memory, if functions of the program have been recorded: `<rank>.maps`. It may be called again when there are more.
     #[cold]
-    pub fn keep_addresses(&self) -> bool {
+    pub(crate) fn keep_addresses(&self) -> bool {
         if functions::has_functions() && !self.discard {
             // Without it functions have no names.
             let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
@@ -384,7 +390,7 @@ impl Session {
     }
 
     /// Appends a group: number of members and their global ranks. Returns whether there was room.
-    pub fn group(&self, stream: &mut Stream, group: u64) -> bool {
+    pub(crate) fn group(&self, stream: &mut Stream, group: u64) -> bool {
         let mpi = &self.abi.mpi;
         let count = get(mpi.group_size, group).max(0) as usize;
         if !stream.reserve(count + 16) {
@@ -407,7 +413,7 @@ impl Session {
 
     /// Records the name that a communicator or a window has now. Returns whether there was room.
     #[cold]
-    pub fn name(&self, stream: &mut Stream, class: u64, handle: u64) -> bool {
+    pub(crate) fn name(&self, stream: &mut Stream, class: u64, handle: u64) -> bool {
         // MPI_MAX_OBJECT_NAME is 64 or 128.
         let mut name = [0_u8; 1024];
         let mut length: c_int = 0;

@@ -20,7 +20,7 @@ struct EncoderState {
 }
 
 /// The records of one thread. Only this thread writes; the helper looks at the buffers.
-pub struct Stream {
+pub(crate) struct Stream {
     /// Where they go.
     pub buffers: Buffers,
     /// The buffer that is being filled: where it begins, up to where it may be written to, and the next byte.
@@ -49,14 +49,14 @@ pub struct Stream {
 const TEXTS: usize = 1024;
 
 /// Most bytes of an integer.
-pub const LONGEST: usize = 10;
+pub(crate) const LONGEST: usize = 10;
 
 /// Integers of the record that begins a buffer.
 const STATE: usize = 9;
 
 impl Stream {
     /// Into empty buffers.
-    pub fn new(buffers: Buffers) -> Stream {
+    pub(crate) fn new(buffers: Buffers) -> Stream {
         let (base, limit) = buffers.current();
         let mut stream = Stream {
             buffers,
@@ -79,7 +79,7 @@ impl Stream {
 
     /// Makes sure that so many integers can be appended; returns whether they can.
     #[inline]
-    pub fn reserve(&mut self, integers: usize) -> bool {
+    pub(crate) fn reserve(&mut self, integers: usize) -> bool {
         let needed = self.position + integers * LONGEST;
         needed <= self.limit || self.turn(integers * LONGEST)
     }
@@ -130,7 +130,7 @@ impl Stream {
 
     /// Appends an unsigned integer, for which there is room.
     #[inline]
-    pub fn unsigned(&mut self, mut value: u64) {
+    pub(crate) fn unsigned(&mut self, mut value: u64) {
         debug_assert!(self.position + LONGEST <= self.limit);
         // SAFETY: `reserve` has made sure of the room.
         unsafe {
@@ -147,7 +147,7 @@ impl Stream {
 
     /// Appends a signed one.
     #[inline]
-    pub fn signed(&mut self, value: i64) {
+    pub(crate) fn signed(&mut self, value: i64) {
         self.unsigned((value << 1 ^ value >> 63) as u64);
     }
 
@@ -160,21 +160,21 @@ impl Stream {
 
     /// Appends a handle of a communicator.
     #[inline]
-    pub fn comm(&mut self, handle: u64) {
+    pub(crate) fn comm(&mut self, handle: u64) {
         let last = std::mem::replace(&mut self.state.comm, handle);
         self.handle(handle, last);
     }
 
     /// Appends a handle of a window.
     #[inline]
-    pub fn win(&mut self, handle: u64) {
+    pub(crate) fn win(&mut self, handle: u64) {
         let last = std::mem::replace(&mut self.state.win, handle);
         self.handle(handle, last);
     }
 
     /// Appends a handle of a request; `None` is the null handle.
     #[inline]
-    pub fn request(&mut self, handle: Option<u64>) {
+    pub(crate) fn request(&mut self, handle: Option<u64>) {
         let Some(handle) = handle else { return self.unsigned(0) };
         let last = std::mem::replace(&mut self.state.request, handle);
         self.handle(handle, last);
@@ -182,20 +182,20 @@ impl Stream {
 
     /// Appends the number of requests of the call that has begun.
     #[inline]
-    pub fn request_count(&mut self, count: usize) {
+    pub(crate) fn request_count(&mut self, count: usize) {
         self.state.requests = count as u64;
         self.unsigned(count as u64);
     }
 
     /// Appends the address of a function.
     #[inline]
-    pub fn address(&mut self, address: usize) {
+    pub(crate) fn address(&mut self, address: usize) {
         let last = std::mem::replace(&mut self.state.address, address as u64);
         self.signed((address as u64).wrapping_sub(last) as i64);
     }
 
     /// Number of a text, for which there is room: it is appended unless it has been before.
-    pub fn number_of(&mut self, text: &[u8]) -> u64 {
+    pub(crate) fn number_of(&mut self, text: &[u8]) -> u64 {
         let hash = text
             .iter()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -225,7 +225,7 @@ impl Stream {
     }
 
     /// Appends a text, for which there is room: its length, and [`LONGEST_TEXT`] bytes of it at most.
-    pub fn text(&mut self, text: &[u8]) {
+    pub(crate) fn text(&mut self, text: &[u8]) {
         let text = &text[..text.len().min(LONGEST_TEXT)];
         self.unsigned(text.len() as u64);
         // SAFETY: `reserve` has made sure of the room.
@@ -235,7 +235,7 @@ impl Stream {
 
     /// Appends a time.
     #[inline]
-    pub fn stamp(&mut self, now: u64) {
+    pub(crate) fn stamp(&mut self, now: u64) {
         // Two cores may disagree by some cycles when a thread moves.
         self.unsigned(now.saturating_sub(self.state.time));
         self.state.time = self.state.time.max(now);
@@ -243,7 +243,7 @@ impl Stream {
 
     /// Begins the record of a call at a time.
     #[inline]
-    pub fn enter_at(&mut self, function: u64, now: u64) {
+    pub(crate) fn enter_at(&mut self, function: u64, now: u64) {
         self.unsigned(CALLS + function);
         self.stamp(now);
         self.state.open = function + 1;
@@ -252,13 +252,13 @@ impl Stream {
 
     /// Begins the record of a call, now.
     #[inline]
-    pub fn enter(&mut self, function: u64) {
+    pub(crate) fn enter(&mut self, function: u64) {
         self.enter_at(function, clock::before());
     }
 
     /// Begins the record of the end of a call.
     #[inline]
-    pub fn leave(&mut self, now: u64, failed: bool) {
+    pub(crate) fn leave(&mut self, now: u64, failed: bool) {
         self.unsigned(if failed { FAILED } else { LEAVE });
         self.stamp(now);
         self.state.open = 0;
@@ -268,7 +268,7 @@ impl Stream {
 
     /// Everything up to here counts, whatever happens to the process.
     #[inline]
-    pub fn commit(&mut self) {
+    pub(crate) fn commit(&mut self) {
         self.committed = self.position;
         self.kept = self.state;
         self.buffers.commit(self.position - HEADER);
@@ -276,7 +276,7 @@ impl Stream {
 
     /// What was appended since the last whole record is forgotten.
     #[inline]
-    pub fn roll_back(&mut self) {
+    pub(crate) fn roll_back(&mut self) {
         self.position = self.committed;
         self.state = self.kept;
         self.inside_since.store(0, Ordering::Relaxed);
@@ -284,7 +284,7 @@ impl Stream {
 
     /// The communicator of the record that has begun, if it has one; else that of an earlier one.
     #[inline]
-    pub fn last_comm(&self) -> u64 {
+    pub(crate) fn last_comm(&self) -> u64 {
         self.state.comm
     }
 
@@ -292,7 +292,7 @@ impl Stream {
     ///
     /// # Safety
     /// They are there.
-    pub unsafe fn group(&mut self, count: usize) {
+    pub(crate) unsafe fn group(&mut self, count: usize) {
         self.members = count;
         self.unsigned(count as u64);
         for k in 0..count {
@@ -303,7 +303,7 @@ impl Stream {
     }
 
     /// The members of the last group, if nothing else has been in the scratch since.
-    pub fn last_group(&self) -> &[c_int] {
+    pub(crate) fn last_group(&self) -> &[c_int] {
         if self.members == 0 {
             return &[];
         }
@@ -312,7 +312,7 @@ impl Stream {
     }
 
     /// Room for so many bytes, until the next call; null if there is no memory. It is allocated when more is needed than ever before.
-    pub fn scratch(&mut self, bytes: usize) -> *mut u8 {
+    pub(crate) fn scratch(&mut self, bytes: usize) -> *mut u8 {
         if bytes > self.scratch_size {
             let size = bytes.next_power_of_two().max(4096);
             // SAFETY: it is this one's, or null.

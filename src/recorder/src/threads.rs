@@ -1,7 +1,7 @@
 //! Threads of the recorder.
 
 /// Starts a thread to which no signal of the program is ever delivered. None if the system refuses.
-pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<()> {
+pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<()> {
     // SAFETY: masks are filled before they are read, and the program's is restored.
     unsafe {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());

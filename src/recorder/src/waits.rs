@@ -10,19 +10,19 @@ use std::time::Instant;
 const WAITS: u64 = 100_000;
 
 /// About how long ticks of the counter are.
-pub struct TickLength {
+pub(crate) struct TickLength {
     begin: (u64, Instant),
     per_tick: f64,
 }
 
 impl TickLength {
     /// Learns it from now on.
-    pub fn new() -> TickLength {
+    pub(crate) fn new() -> TickLength {
         TickLength { begin: (clock::before(), Instant::now()), per_tick: 1.0 }
     }
 
     /// To be called now and then.
-    pub fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         let ticks = clock::before().saturating_sub(self.begin.0);
         self.per_tick = self.begin.1.elapsed().as_nanos() as f64 / ticks.max(1) as f64;
     }
@@ -32,13 +32,13 @@ impl TickLength {
     }
 
     /// Whether the thread of a stream waits.
-    pub fn waits(&self, stream: &Stream) -> bool {
+    pub(crate) fn waits(&self, stream: &Stream) -> bool {
         let since = stream.inside_since.load(Ordering::Relaxed);
         since != 0 && self.nanoseconds(clock::before().saturating_sub(since)) > WAITS
     }
 
     /// Whether any thread waits.
-    pub fn any_waits(&self, streams: &Streams) -> bool {
+    pub(crate) fn any_waits(&self, streams: &Streams) -> bool {
         streams.all().any(|stream| self.waits(stream))
     }
 }

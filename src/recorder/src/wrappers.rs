@@ -5,7 +5,7 @@
 //! looks at one cuts it to its type.
 
 use crate::calls::{Call, Mode};
-use crate::format::{Effect, Form};
+use crate::format::calls::{Effect, Form};
 use crate::hooks::{begin, end};
 use crate::real::Real;
 use std::ffi::c_int;

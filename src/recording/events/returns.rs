@@ -1,10 +1,10 @@
 //! The end of a call: what it gave back becomes receives, completions, and ends of collective operations.
 
 use super::{OpenCall, ProcessEvents};
+use crate::recording::events::requests::{RequestedOperation, Serial};
 use crate::recording::extra::{Completion, Extra};
-use crate::recording::format::Effect;
-use crate::recording::records::{Gave, Status};
-use crate::recording::requests::{RequestedOperation, Serial};
+use crate::recording::raw::format::calls::Effect;
+use crate::recording::raw::records::{Gave, Status};
 use clc_trace::{Collective, CollectiveOp, CommId, Event, Message, Result, Root};
 
 impl ProcessEvents<'_, '_> {

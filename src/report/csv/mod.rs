@@ -5,10 +5,10 @@ mod records;
 use crate::report::{Analysis, CriticalPath, DelayCost, Execution, Share, Stages, Waiting};
 use clc_trace::format::printable;
 
-pub use records::CsvTable;
+pub(crate) use records::CsvTable;
 
 /// Name and contents of every file. Times are in seconds, missing values are empty.
-pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
+pub(crate) fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
     let tables = [
         ("execution.csv", execution(&analysis.execution)),
         ("parallelism.csv", parallelism(&analysis.execution)),

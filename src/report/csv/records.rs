@@ -3,20 +3,20 @@
 use csv::Writer;
 
 /// A table of comma-separated values: a header and records, with quotation marks where a field needs them.
-pub struct CsvTable {
+pub(crate) struct CsvTable {
     writer: Writer<Vec<u8>>,
 }
 
 impl CsvTable {
     /// With the names of the columns.
-    pub fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> CsvTable {
+    pub(crate) fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> CsvTable {
         let mut records = CsvTable { writer: csv::WriterBuilder::new().flexible(true).from_writer(Vec::new()) };
         records.add(header);
         records
     }
 
     /// Adds a record.
-    pub fn add(&mut self, fields: impl IntoIterator<Item = impl AsRef<str>>) {
+    pub(crate) fn add(&mut self, fields: impl IntoIterator<Item = impl AsRef<str>>) {
         for field in fields {
             // Writing to memory cannot fail.
             let _ = self.writer.write_field(field.as_ref());
@@ -25,7 +25,7 @@ impl CsvTable {
     }
 
     /// The whole table as text.
-    pub fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         let bytes = self.writer.into_inner().unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()
     }

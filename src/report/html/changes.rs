@@ -5,7 +5,7 @@ use super::plot::{PlotFrame, ticks};
 use crate::report::{Displacement, IntervalChange, Report, Slopes};
 use clc_trace::format::{count, percent, sum};
 
-pub fn body(report: &Report) -> Option<String> {
+pub(super) fn body(report: &Report) -> Option<String> {
     let displacement = report.displacement.as_ref()?;
     let mut html = facts(&[
         ("Events moved", format!("{} of {}", count(displacement.events_moved), count(displacement.events))),

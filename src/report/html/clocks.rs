@@ -9,7 +9,7 @@ use clc_trace::format::{count, plural};
 /// Most rows of a table; all of them are in the JSON report.
 const MOST_ROWS: usize = 256;
 
-pub fn body(report: &Report) -> Option<String> {
+pub(super) fn body(report: &Report) -> Option<String> {
     let error = &report.details.as_ref()?.clock_error;
     if error.nodes.is_empty() || error.windows == 0 {
         return None;

@@ -3,7 +3,7 @@
 use clc_trace::format;
 
 /// Text as HTML shows it, also within attributes in double quotes. Control characters, which HTML forbids, and those that turn text around become `�`.
-pub fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -21,12 +21,12 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A duration with the sign for micro.
-pub fn duration(seconds: f64) -> String {
+pub(super) fn duration(seconds: f64) -> String {
     format::duration(seconds).replace(" us", " µs")
 }
 
 /// A table: `head` and `rows` are HTML; the first cell of each row is its header. All other cells are numbers, to the right.
-pub fn table(caption: &str, head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub(super) fn table(caption: &str, head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut html = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption><thead><tr>",
         escape(caption)
@@ -49,13 +49,13 @@ pub fn table(caption: &str, head: &[&str], rows: impl IntoIterator<Item = Vec<St
 }
 
 /// Labels and values, both HTML.
-pub fn facts(list: &[(&str, String)]) -> String {
+pub(super) fn facts(list: &[(&str, String)]) -> String {
     let items = list.iter().map(|(label, value)| format!("<div><dt>{label}</dt><dd>{value}</dd></div>"));
     format!("<dl class=\"facts\">{}</dl>\n", items.collect::<String>())
 }
 
 /// A picture with its caption; `svg` scrolls sideways where it does not fit.
-pub fn figure(caption: &str, svg: &str) -> String {
+pub(super) fn figure(caption: &str, svg: &str) -> String {
     format!(
         "<figure><figcaption>{}</figcaption><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">{svg}</div></figure>\n",
         escape(caption),
@@ -64,6 +64,6 @@ pub fn figure(caption: &str, svg: &str) -> String {
 }
 
 /// What can be folded away.
-pub fn fold(title: &str, body: &str) -> String {
+pub(super) fn fold(title: &str, body: &str) -> String {
     format!("<details><summary>{}</summary>\n{body}</details>\n", escape(title))
 }

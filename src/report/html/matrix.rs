@@ -12,7 +12,7 @@ const CLASSES: [f64; 4] = [1.0, 10.0, 50.0, 100.0];
 /// Rows of the table.
 const ROWS: usize = 20;
 
-pub fn body(report: &Report) -> Option<String> {
+pub(super) fn body(report: &Report) -> Option<String> {
     let details = report.details.as_ref()?;
     let pairs = &details.pairs;
     if pairs.senders.is_empty() {
@@ -67,7 +67,7 @@ fn violations(pairs: &PairMatrix, violated: &[u64], stage: Stage, label: &str) -
 }
 
 /// What the rows and columns of a matrix are: one of them, all of them.
-pub fn names(unit: PairUnit, block: u64) -> (&'static str, String) {
+pub(super) fn names(unit: PairUnit, block: u64) -> (&'static str, String) {
     match unit {
         PairUnit::Process => ("process", "processes".to_owned()),
         PairUnit::Node => ("node", "nodes".to_owned()),
@@ -76,7 +76,7 @@ pub fn names(unit: PairUnit, block: u64) -> (&'static str, String) {
 }
 
 /// What the classes of colour are.
-pub fn swatches(names: [&str; 5]) -> String {
+pub(super) fn swatches(names: [&str; 5]) -> String {
     let item = |(class, name): (usize, &str)| {
         format!("<span class=\"item\"><span class=\"swatch c{class}\"></span>{name}</span> ")
     };
@@ -85,7 +85,12 @@ pub fn swatches(names: [&str; 5]) -> String {
 
 /// A matrix of `size` rows and columns; fields are (row, column, class of colour 0 to 4). `attributes` are further ones of the element. One
 /// path per class: small, however many fields there are.
-pub fn picture(size: u64, attributes: &str, label: &str, fields: impl Iterator<Item = (u32, u32, usize)>) -> String {
+pub(super) fn picture(
+    size: u64,
+    attributes: &str,
+    label: &str,
+    fields: impl Iterator<Item = (u32, u32, usize)>,
+) -> String {
     let mut paths: [String; 5] = Default::default();
     for (row, column, class) in fields {
         paths[class] += &match class {

@@ -18,7 +18,7 @@ mod watched;
 mod worst;
 
 pub use evaluation_plot::evaluation_plot;
-pub use watched::{WatchedPage, watched_page};
+pub(crate) use watched::{WatchedPage, watched_page};
 
 use super::{GENERATOR, Report};
 use clc_trace::{Error, Result};

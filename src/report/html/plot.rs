@@ -3,7 +3,7 @@
 use super::element::escape;
 
 /// About `count` round numbers between `from` and `to`.
-pub fn ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
+pub(super) fn ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
     let span = to - from;
     if !span.is_finite() || span <= 0.0 {
         return vec![from];
@@ -19,7 +19,7 @@ pub fn ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
 
 /// The frame of a diagram, in pixels.
 #[derive(Debug, Clone, Copy)]
-pub struct PlotFrame {
+pub(super) struct PlotFrame {
     pub width: f64,
     pub height: f64,
     pub left: f64,
@@ -30,22 +30,22 @@ pub struct PlotFrame {
 
 impl PlotFrame {
     /// With room for labels.
-    pub fn new(width: f64, height: f64) -> PlotFrame {
+    pub(super) fn new(width: f64, height: f64) -> PlotFrame {
         PlotFrame { width, height, left: 64.0, right: width - 16.0, top: 12.0, bottom: height - 44.0 }
     }
 
     /// Where the share `x` of the width lies.
-    pub fn x(&self, x: f64) -> f64 {
+    pub(super) fn x(&self, x: f64) -> f64 {
         self.left + x * (self.right - self.left)
     }
 
     /// Where the share `y` of the height lies, from below.
-    pub fn y(&self, y: f64) -> f64 {
+    pub(super) fn y(&self, y: f64) -> f64 {
         self.bottom - y * (self.bottom - self.top)
     }
 
     /// The element around everything; `label` says in words what is to be seen.
-    pub fn svg(&self, label: &str, contents: &str) -> String {
+    pub(super) fn svg(&self, label: &str, contents: &str) -> String {
         format!(
             "<svg class=\"plot\" viewBox=\"0 0 {w} {h}\" style=\"min-width:{min}px\" role=\"img\" aria-label=\"{label}\">{contents}</svg>",
             w = self.width,
@@ -56,7 +56,7 @@ impl PlotFrame {
     }
 
     /// Lines and labels of the vertical axis: (share, text).
-    pub fn y_axis(&self, marks: &[(f64, String)], title: &str) -> String {
+    pub(super) fn y_axis(&self, marks: &[(f64, String)], title: &str) -> String {
         let mut svg = String::new();
         for (at, text) in marks {
             let y = self.y(*at);
@@ -77,7 +77,7 @@ impl PlotFrame {
     }
 
     /// Labels of the horizontal axis: (share, text).
-    pub fn x_axis(&self, marks: &[(f64, String)], title: &str) -> String {
+    pub(super) fn x_axis(&self, marks: &[(f64, String)], title: &str) -> String {
         let mut svg = format!(
             "<line class=\"base\" x1=\"{}\" x2=\"{}\" y1=\"{2}\" y2=\"{2}\"/>",
             self.left, self.right, self.bottom
@@ -102,7 +102,7 @@ impl PlotFrame {
 }
 
 /// A number without needless digits.
-pub fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text.is_empty() || text == "-0" { "0".to_owned() } else { text.to_owned() }

@@ -5,7 +5,7 @@ use crate::report::{LatencyUsed, ReplayForm, Report};
 use clc_trace::format::{bytes, count, plural};
 use controlled_logical_clock::CorrectionForm;
 
-pub fn body(report: &Report) -> String {
+pub(super) fn body(report: &Report) -> String {
     passes(report) + &costs(report) + &left_out(report) + &again(report) + &warnings(report)
 }
 

@@ -6,7 +6,7 @@ use crate::report::{Report, StageViolations, Verdict};
 use clc_trace::format::{count, percent, plural};
 
 /// The verdict in one word or two.
-pub fn word(report: &Report) -> &'static str {
+pub(super) fn word(report: &Report) -> &'static str {
     match report.verdict {
         _ if report.analysis.is_some() => "analysed",
         Verdict::Consistent => "consistent",
@@ -19,7 +19,7 @@ pub fn word(report: &Report) -> &'static str {
 }
 
 /// Title, verdict and key numbers.
-pub fn header(report: &Report) -> String {
+pub(super) fn header(report: &Report) -> String {
     let trace = &report.trace;
     let class = match report.verdict {
         Verdict::Violated if report.analysis.is_none() => "bad",

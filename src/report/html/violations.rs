@@ -5,7 +5,7 @@ use super::plot::{PlotFrame, short, ticks};
 use crate::report::{CollectiveKind, Details, Locks, Report, StageDetails, StageViolations};
 use clc_trace::format::{count, percent, sum};
 
-pub fn body(report: &Report) -> String {
+pub(super) fn body(report: &Report) -> String {
     let mut html = String::from(
         "<p>A communication violates the clock condition if its receive is earlier than its send plus the minimum \
         latency. A collective operation counts once, no matter how many of its members are too early.</p>\n",

@@ -14,7 +14,7 @@ const TOP: f64 = 8.0;
 /// Width of a character of a label.
 const CHARACTER: f64 = 6.3;
 
-pub fn body(report: &Report) -> Option<String> {
+pub(super) fn body(report: &Report) -> Option<String> {
     let cases = &report.details.as_ref()?.worst;
     if cases.is_empty() {
         return None;
@@ -83,44 +83,72 @@ fn draw(case: &Case, picture: &Picture) -> String {
             top + 14.0,
             place.process
         );
-        for bar in &lane.bars {
-            let (from, to) = (x(bar.from_seconds), x(bar.to_seconds));
-            let y = top + f64::from(bar.level) * ROW;
-            let class = if bar.region.starts_with("MPI_") { "mpi" } else { "user" };
-            let fits = ((to - from - 6.0) / CHARACTER).max(0.0) as usize;
-            let length = bar.region.chars().count();
-            let text = if length <= fits {
-                bar.region.clone()
-            } else if fits >= 4 {
-                bar.region.chars().take(fits - 1).chain(['…']).collect()
-            } else {
-                String::new()
-            };
-            svg += &format!(
-                "<rect class=\"{class}\" x=\"{from:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{} for {}</title></rect>",
-                (to - from).max(0.5),
-                ROW - 2.0,
-                escape(&bar.region),
-                duration(bar.to_seconds - bar.from_seconds)
-            );
-            if !text.is_empty() {
-                svg += &format!(
-                    "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                    from + 3.0,
-                    y + 13.0,
-                    escape(&text)
-                );
-            }
+        svg += &bars(lane, top, x);
+    }
+    svg += &arrow(
+        [x(sender.at_seconds), x(receiver.at_seconds)],
+        receiver.at_seconds < sender.at_seconds,
+        [upper, lower, bottom],
+    );
+    svg += &axis(seconds, bottom, x);
+    let apart = receiver.at_seconds - sender.at_seconds;
+    let relation = if apart == 0.0 {
+        "send and receive have the same time".to_owned()
+    } else if apart < 0.0 {
+        format!("the receive is {} before the send", duration(-apart))
+    } else {
+        format!("the receive is {} after the send", duration(apart))
+    };
+    format!(
+        "<svg class=\"timeline\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}: rank {} in {}, rank {} in {}; {relation}.\">{svg}</svg>\
+         <p class=\"relation\">{relation}</p>",
+        picture.stage.words(),
+        case.from.process,
+        escape(case.from.region.as_deref().unwrap_or("unknown region")),
+        case.to.process,
+        escape(case.to.region.as_deref().unwrap_or("unknown region")),
+    )
+}
+
+/// The regions of one side, the upper edge of which is at `top`.
+fn bars(lane: &Lane, top: f64, x: impl Fn(f64) -> f64) -> String {
+    let mut svg = String::new();
+    for bar in &lane.bars {
+        let (from, to) = (x(bar.from_seconds), x(bar.to_seconds));
+        let y = top + f64::from(bar.level) * ROW;
+        let class = if bar.region.starts_with("MPI_") { "mpi" } else { "user" };
+        let fits = ((to - from - 6.0) / CHARACTER).max(0.0) as usize;
+        let length = bar.region.chars().count();
+        let text = if length <= fits {
+            bar.region.clone()
+        } else if fits >= 4 {
+            bar.region.chars().take(fits - 1).chain(['…']).collect()
+        } else {
+            String::new()
+        };
+        svg += &format!(
+            "<rect class=\"{class}\" x=\"{from:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{} for {}</title></rect>",
+            (to - from).max(0.5),
+            ROW - 2.0,
+            escape(&bar.region),
+            duration(bar.to_seconds - bar.from_seconds)
+        );
+        if !text.is_empty() {
+            svg +=
+                &format!("<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>", from + 3.0, y + 13.0, escape(&text));
         }
     }
-    let (from, to) = (x(sender.at_seconds), x(receiver.at_seconds));
-    let backwards = receiver.at_seconds < sender.at_seconds;
+    svg
+}
+
+/// From the lower edge of the sender's side to the upper one of the receiver's, and the moments of both on their sides, of which the lower one ends at `bottom`.
+fn arrow([from, to]: [f64; 2], backwards: bool, [upper, lower, bottom]: [f64; 3]) -> String {
     let class = if backwards { "arrow back" } else { "arrow" };
     // The head, along the line.
     let length = ((to - from).powi(2) + GAP * GAP).sqrt();
     let (along_x, along_y) = ((to - from) / length, GAP / length);
     let (base_x, base_y) = (to - 9.0 * along_x, lower - 9.0 * along_y);
-    svg += &format!(
+    format!(
         "<line class=\"{class}\" x1=\"{from:.1}\" y1=\"{upper:.1}\" x2=\"{base_x:.1}\" y2=\"{base_y:.1}\"/>\
          <path class=\"{class} head\" d=\"M{to:.1} {lower:.1}L{:.1} {:.1}L{:.1} {:.1}z\"/>\
          <line class=\"moment\" x1=\"{from:.1}\" x2=\"{from:.1}\" y1=\"{TOP}\" y2=\"{upper:.1}\"/>\
@@ -129,8 +157,12 @@ fn draw(case: &Case, picture: &Picture) -> String {
         base_y + 4.0 * along_x,
         base_x + 4.0 * along_y,
         base_y - 4.0 * along_x,
-    );
-    // The axis in the unit that fits.
+    )
+}
+
+/// The axis below, in the unit that fits.
+fn axis(seconds: f64, bottom: f64, x: impl Fn(f64) -> f64) -> String {
+    let mut svg = String::new();
     let (unit, name) = [(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]
         .into_iter()
         .rev()
@@ -146,21 +178,5 @@ fn draw(case: &Case, picture: &Picture) -> String {
             short(at)
         );
     }
-    let apart = receiver.at_seconds - sender.at_seconds;
-    let relation = if apart == 0.0 {
-        "send and receive have the same time".to_owned()
-    } else if backwards {
-        format!("the receive is {} before the send", duration(-apart))
-    } else {
-        format!("the receive is {} after the send", duration(apart))
-    };
-    format!(
-        "<svg class=\"timeline\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}: rank {} in {}, rank {} in {}; {relation}.\">{svg}</svg>\
-         <p class=\"relation\">{relation}</p>",
-        picture.stage.words(),
-        case.from.process,
-        escape(case.from.region.as_deref().unwrap_or("unknown region")),
-        case.to.process,
-        escape(case.to.region.as_deref().unwrap_or("unknown region")),
-    )
+    svg
 }

@@ -1,7 +1,7 @@
 //! The circumstances of a run: program, trace, parameters, passes, memory.
 
 use clc_clock::Method;
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use controlled_logical_clock::CorrectionForm;
 use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};

@@ -42,7 +42,7 @@ fn share(part: f64) -> String {
 }
 
 /// One sentence, or two.
-pub fn verdict(analysis: &Analysis) -> String {
+pub(crate) fn verdict(analysis: &Analysis) -> String {
     let total = &analysis.waits.total;
     let last = total.after_seconds.unwrap_or(total.before_seconds);
     let in_mpi = analysis.execution.last().communication_seconds;

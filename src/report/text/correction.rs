@@ -16,7 +16,7 @@ const INDENT: usize = 13;
 const FIRST: usize = 21;
 
 /// The summary of a correction or a check, the verdict first.
-pub fn correction_text(report: &Report) -> String {
+pub(crate) fn correction_text(report: &Report) -> String {
     let parts = [
         verdict(report),
         trace(report),
@@ -393,7 +393,7 @@ pub(super) fn phases(report: &Report) -> String {
 }
 
 /// Warnings, one per line.
-pub fn warnings_text(warnings: &[Warning]) -> String {
+pub(crate) fn warnings_text(warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
         let times = if warning.count > 1 { format!(" ({} times)", count(warning.count)) } else { String::new() };

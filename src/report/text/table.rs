@@ -13,18 +13,18 @@ pub(super) struct TextTable {
 
 impl TextTable {
     /// Adds a row; the first one is usually the header.
-    pub fn row<const N: usize>(&mut self, cells: [&str; N]) {
+    pub(super) fn row<const N: usize>(&mut self, cells: [&str; N]) {
         self.rows.push(cells.iter().map(|&cell| cell.to_owned()).collect());
     }
 
     /// Adds a row of any number of cells.
-    pub fn push(&mut self, cells: Vec<String>) {
+    pub(super) fn push(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
     /// The lines, each with a line break at its end. Two blanks between columns at least, and a first column of at least
     /// `first` characters, so that tables of one report line up.
-    pub fn render(&self, first: usize) -> String {
+    pub(super) fn render(&self, first: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let mut widths = vec![0; columns];
         for row in &self.rows {

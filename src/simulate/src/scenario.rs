@@ -184,7 +184,7 @@ impl Scenario {
     ///
     /// # Errors
     /// An invalid scenario.
-    pub fn estimate_length(&self) -> Result<i64> {
+    pub(crate) fn estimate_length(&self) -> Result<i64> {
         self.validate()?;
         if self.idle > 0 {
             return Ok(Scenario { idle: 0, ..self.clone() }.estimate_length()? + self.idle);

@@ -13,7 +13,7 @@ pub const SECOND: i64 = 1_000_000_000_000;
 pub const EPOCH: i64 = 1_000 * SECOND;
 
 /// The largest duration that is accepted as a parameter, in picoseconds.
-pub const LONGEST: i64 = 500 * SECOND;
+pub(crate) const LONGEST: i64 = 500 * SECOND;
 
 /// A duration that may depend on the length of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ pub enum Span {
 
 impl Span {
     /// The duration in picoseconds for a run of `run` picoseconds.
-    pub fn of(self, run: i64) -> i64 {
+    pub(crate) fn of(self, run: i64) -> i64 {
         match self {
             Span::Time(time) => time,
             Span::Share(share) => (run as f64 * share) as i64,

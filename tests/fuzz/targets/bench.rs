@@ -10,13 +10,13 @@ use clc_trace::progress::Silent;
 use std::path::{Path, PathBuf};
 
 /// A directory to work in.
-pub struct Bench {
+pub(crate) struct Bench {
     directory: tempfile::TempDir,
 }
 
 impl Bench {
     /// A directory that holds `otf2`, a recorded trace. Its anchor says that there are snapshots, so that they are read if they are there.
-    pub fn new() -> Bench {
+    pub(crate) fn new() -> Bench {
         // In memory where that is possible.
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
@@ -28,7 +28,7 @@ impl Bench {
         bench
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
@@ -52,13 +52,13 @@ impl Bench {
     }
 
     /// A job on files of this directory, and all that would be printed and stored. Arguments that begin with `@` are paths in it.
-    pub fn run(&self, arguments: &[&str]) -> std::result::Result<(), String> {
+    pub(crate) fn run(&self, arguments: &[&str]) -> std::result::Result<(), String> {
         let rendered = self.outcome(arguments).and_then(|outcome| outcome.as_ref().map_or(Ok(()), render));
         rendered.map_err(|error| Stop::from(error).to_string())
     }
 
     /// The report of a job as it would be stored.
-    pub fn report(&self, arguments: &[&str]) -> String {
+    pub(crate) fn report(&self, arguments: &[&str]) -> String {
         match self.outcome(arguments) {
             Ok(Some(Outcome::Report(report))) => report::json(&report).unwrap(),
             other => panic!("{arguments:?}: no report but {other:?}"),
@@ -66,7 +66,7 @@ impl Bench {
     }
 
     /// Names of everything in the directory.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let name =
             |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name().to_string_lossy().into_owned();
         let mut names: Vec<_> = std::fs::read_dir(self.directory.path()).unwrap().map(name).collect();
@@ -75,7 +75,7 @@ impl Bench {
     }
 
     /// Replaces a file, which need not exist, during `attempt`; it has to keep what was written to it.
-    pub fn with_contents<T>(
+    pub(crate) fn with_contents<T>(
         &self,
         name: &str,
         contents: &[u8],
@@ -94,7 +94,7 @@ impl Bench {
     }
 
     /// Removes a file or a directory; whether it was there.
-    pub fn remove(&self, name: &str) -> bool {
+    pub(crate) fn remove(&self, name: &str) -> bool {
         let path = self.path(name);
         let is_directory = path.is_dir();
         let exists = path.symlink_metadata().is_ok();
@@ -130,7 +130,7 @@ fn render(outcome: &Outcome) -> Result<()> {
 }
 
 /// An error is one line, and no fault of the program that it knows of itself.
-pub fn proper(outcome: &std::result::Result<(), String>) -> std::result::Result<(), String> {
+pub(crate) fn proper(outcome: &std::result::Result<(), String>) -> std::result::Result<(), String> {
     match outcome {
         Err(error) if error.is_empty() || error.contains(char::is_control) => Err(format!("not one line: {error:?}")),
         Err(error) if error.contains("this is a bug") => Err(error.clone()),

@@ -89,7 +89,7 @@ fn place<'a>(choices: &mut Choices<'_>, mut value: &'a mut Value) -> &'a mut Val
 }
 
 /// The target. The first byte says which file and how the others are used: as its contents, or as changes to a report.
-pub fn target(input: &[u8]) -> Result<(), String> {
+pub(crate) fn target(input: &[u8]) -> Result<(), String> {
     let mut choices = Choices(input);
     let what = choices.below(7);
     SCENE.with(|cell| {
@@ -120,7 +120,7 @@ pub fn target(input: &[u8]) -> Result<(), String> {
 }
 
 /// The recorded truth in each way of use, small reports, and reports without changes.
-pub fn seeds() -> Vec<Vec<u8>> {
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
     SCENE.with(|cell| {
         let scene = cell.get_or_init(Scene::new);
         let truth = std::fs::read(scene.bench.path(TRUTH)).unwrap();

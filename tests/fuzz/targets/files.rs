@@ -66,7 +66,7 @@ fn split(choice: usize) -> (usize, usize, bool) {
 }
 
 /// The target: the first byte says which file, which job and whether checksums are made right; the others are the contents.
-pub fn target(input: &[u8]) -> Result<(), String> {
+pub(crate) fn target(input: &[u8]) -> Result<(), String> {
     let mut choices = Choices(input);
     let (which, job, sealed) = split(choices.below(256));
     let mut contents = choices.0.to_vec();
@@ -77,7 +77,7 @@ pub fn target(input: &[u8]) -> Result<(), String> {
 }
 
 /// An input for each file as it was recorded and each job; of those with checksums one that makes them right, too.
-pub fn seeds() -> Vec<Vec<u8>> {
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
     BENCH.with(|cell| {
         let bench = cell.get_or_init(bench);
         let seed = |choice: usize| {

@@ -6,26 +6,26 @@
 #![allow(dead_code)]
 
 mod bench;
-pub mod beside;
-pub mod files;
+pub(crate) mod beside;
+pub(crate) mod files;
 mod seal;
-pub mod traces;
+pub(crate) mod traces;
 
 /// One target: bytes in, a complaint out.
-pub type Target = fn(&[u8]) -> Result<(), String>;
+pub(crate) type Target = fn(&[u8]) -> Result<(), String>;
 
 /// Inputs to begin with that are made when they are needed.
-pub type Seeds = fn() -> Vec<Vec<u8>>;
+pub(crate) type Seeds = fn() -> Vec<Vec<u8>>;
 
 /// All of them by name.
-pub const TARGETS: [(&str, Target, Seeds); 3] = [
+pub(crate) const TARGETS: [(&str, Target, Seeds); 3] = [
     ("files", files::target, files::seeds),
     ("beside", beside::target, beside::seeds),
     ("traces", traces::target, Vec::new),
 ];
 
 /// Writes the inputs to begin with into the directory that `CLC_REPLAY_FUZZ_SEEDS` names, if it is set.
-pub fn write_seeds(seeds: Seeds) {
+pub(crate) fn write_seeds(seeds: Seeds) {
     let Some(directory) = std::env::var_os("CLC_REPLAY_FUZZ_SEEDS").map(std::path::PathBuf::from) else { return };
     for (i, seed) in seeds().iter().enumerate() {
         std::fs::write(directory.join(format!("recorded-{i}")), seed).expect("a directory for seeds");
@@ -33,10 +33,10 @@ pub fn write_seeds(seeds: Seeds) {
 }
 
 /// Reads choices from the bytes of an input; zeroes after its end.
-pub struct Choices<'a>(pub &'a [u8]);
+pub(crate) struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
-    pub fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((&first, rest)) => {
                 self.0 = rest;
@@ -47,11 +47,11 @@ impl Choices<'_> {
     }
 
     /// A number below `end`, which is at most 256.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::from(self.byte()) % end.max(1)
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -8,7 +8,7 @@ const EVENTS: (usize, usize, usize) = (40, 52, 60);
 const TRUTH: usize = 36;
 
 /// The file with right checksums, as far as it has the parts that they are in.
-pub fn seal(file: &mut [u8]) {
+pub(crate) fn seal(file: &mut [u8]) {
     if file.starts_with(b"CLCEVENT") {
         let end = file.get(EVENTS.0..EVENTS.0 + 8).map_or(0, |bytes| number(bytes) as usize).min(file.len());
         let offsets = checksum(&file[end..]);

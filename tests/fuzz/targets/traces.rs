@@ -23,7 +23,7 @@ const OPS: [CollectiveOp; 9] = [
 ];
 
 /// The target.
-pub fn target(input: &[u8]) -> Result<(), String> {
+pub(crate) fn target(input: &[u8]) -> Result<(), String> {
     let mut choices = Choices(input);
     let choice = Choice {
         decay: [0, 10_995_116, 1 << 30, 1 << 36, 1 << 39][choices.below(5)],
@@ -34,7 +34,7 @@ pub fn target(input: &[u8]) -> Result<(), String> {
         alltoallv: choices.below(2) == 1,
         form: CorrectionForm::Common,
         median: false,
-        fences: clc_engine::matching::fences::Fences::Auto,
+        fences: clc_engine::matching::collectives::fences::Fences::Auto,
         handles: false,
     };
     let trace = trace(&mut choices);

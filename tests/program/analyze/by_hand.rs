@@ -23,7 +23,7 @@ fn as_recorded(ranks: &[Events], expected: [i64; 7], more: &[&str]) -> Value {
 
 /// The same of a trace that is there; `expected` are the first of the kinds, the others are what the judge says.
 #[track_caller]
-pub fn judged_as(trace: &Path, expected: &[i64], more: &[&str]) -> Value {
+pub(super) fn judged_as(trace: &Path, expected: &[i64], more: &[&str]) -> Value {
     let result = analysis(trace, &[&["--as-recorded"], more].concat());
     check_sums(&result, "by hand");
     let found = waits(&result, "before", 1e6);

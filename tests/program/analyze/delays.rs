@@ -37,7 +37,7 @@ fn blamed(analysis: &Value) -> Blamed {
 
 /// What waiting in an archive is blamed on, in ticks: by the judge, and by the program. Regions of one name together.
 #[track_caller]
-pub fn judged(trace: &Path, analysis: &Value, resolution: f64) -> [BTreeMap<String, i64>; 2] {
+pub(super) fn judged(trace: &Path, analysis: &Value, resolution: f64) -> [BTreeMap<String, i64>; 2] {
     let printed = run(tool("waiting_times.py").arg(anchor(trace)).arg("--delays")).expect(0, "the judge").stdout;
     let line = |line: &str| {
         let (name, ticks) = line.rsplit_once(',').expect("a name and a number");

@@ -5,31 +5,31 @@ use clc_simulate::{PatternKind, Scenario};
 use clc_trace::{Collective, CollectiveOp, CommId, Definitions, Event, Message, Region, RegionId, Root};
 use std::path::{Path, PathBuf};
 
-pub const USER: u32 = 0;
-pub const SEND: u32 = 1;
-pub const RECEIVE: u32 = 2;
-pub const COLLECTIVE: u32 = 3;
-pub const ISEND: u32 = 4;
-pub const IRECEIVE: u32 = 5;
-pub const WAIT: u32 = 6;
-pub const NAMES: [&str; 7] =
+pub(crate) const USER: u32 = 0;
+pub(crate) const SEND: u32 = 1;
+pub(crate) const RECEIVE: u32 = 2;
+pub(crate) const COLLECTIVE: u32 = 3;
+pub(crate) const ISEND: u32 = 4;
+pub(crate) const IRECEIVE: u32 = 5;
+pub(crate) const WAIT: u32 = 6;
+pub(crate) const NAMES: [&str; 7] =
     ["user", "MPI_Send", "MPI_Recv", "MPI_Collective", "MPI_Isend", "mpi_irecv_", "PMPI_Waitall"];
 
 /// Events with their times in microseconds.
-pub type Events = Vec<(u64, Event)>;
+pub(crate) type Events = Vec<(u64, Event)>;
 
 /// An archive of these events of each rank, with a timer of 1 MHz; `--as-recorded` shows exactly them.
-pub fn hand_made(directory: &Path, ranks: &[Events]) -> PathBuf {
+pub(crate) fn hand_made(directory: &Path, ranks: &[Events]) -> PathBuf {
     hand_made_of(directory, &NAMES, ranks)
 }
 
 /// The same with other names of the regions.
-pub fn hand_made_of(directory: &Path, names: &[&str], ranks: &[Events]) -> PathBuf {
+pub(crate) fn hand_made_of(directory: &Path, names: &[&str], ranks: &[Events]) -> PathBuf {
     hand_made_with(directory, names, ranks, |_| {})
 }
 
 /// The same with other definitions.
-pub fn hand_made_with(
+pub(crate) fn hand_made_with(
     directory: &Path,
     names: &[&str],
     ranks: &[Events],
@@ -60,12 +60,12 @@ pub fn hand_made_with(
     trace
 }
 
-pub fn message(peer: u32, tag: u32) -> Message {
+pub(crate) fn message(peer: u32, tag: u32) -> Message {
     Message { peer, comm: CommId(0), tag, length: 100 }
 }
 
 /// A region of `number` from `enter` to `leave` with events inside.
-pub fn region(number: u32, enter: u64, leave: u64, inside: &[(u64, Event)]) -> Events {
+pub(crate) fn region(number: u32, enter: u64, leave: u64, inside: &[(u64, Event)]) -> Events {
     let mut events = vec![(enter, Event::Enter(RegionId(number)))];
     events.extend(inside);
     events.push((leave, Event::Leave(RegionId(number))));
@@ -73,7 +73,7 @@ pub fn region(number: u32, enter: u64, leave: u64, inside: &[(u64, Event)]) -> E
 }
 
 /// A blocking collective operation on the world.
-pub fn collective(op: CollectiveOp, root: Root, enter: u64, leave: u64) -> Events {
+pub(crate) fn collective(op: CollectiveOp, root: Root, enter: u64, leave: u64) -> Events {
     let end = Collective { op, comm: CommId(0), root, sent: 8, received: 8 };
     region(COLLECTIVE, enter, leave, &[(enter, Event::MpiCollectiveBegin), (leave, Event::MpiCollectiveEnd(end))])
 }

@@ -3,7 +3,7 @@
 
 mod by_hand;
 mod delays;
-pub mod hand_made;
+pub(crate) mod hand_made;
 mod output;
 mod scalasca;
 mod thread_clocks;

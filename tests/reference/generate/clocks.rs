@@ -9,7 +9,7 @@ const ORIGIN: i64 = 1_000_000_000;
 
 /// Bounds of the clock errors; each node draws its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClockErrors {
+pub(crate) struct ClockErrors {
     /// Largest constant error, in ticks.
     pub offset: i64,
     /// Largest drift, in parts per million.
@@ -24,7 +24,7 @@ pub struct ClockErrors {
 
 /// The clock of one node.
 #[derive(Debug, Clone)]
-pub struct Clock {
+pub(crate) struct Clock {
     offset: i64,
     drift: i64,
     amplitude: i64,
@@ -35,7 +35,7 @@ pub struct Clock {
 
 impl ClockErrors {
     /// From perfect to bad.
-    pub fn random(rng: &mut Rng) -> Self {
+    pub(crate) fn random(rng: &mut Rng) -> Self {
         ClockErrors {
             offset: rng.pick(&[0, 100, 20_000]),
             drift: rng.pick(&[0, 100, 10_000]),
@@ -48,7 +48,7 @@ impl ClockErrors {
 
 impl Clock {
     /// Draws the clock of one node.
-    pub fn random(rng: &mut Rng, errors: &ClockErrors) -> Self {
+    pub(crate) fn random(rng: &mut Rng, errors: &ClockErrors) -> Self {
         let mut up_to = |bound: i64| rng.between(-bound, bound);
         let (count, size) = errors.jumps;
         Clock {
@@ -78,7 +78,7 @@ impl Clock {
     ///
     /// Readings never step back within a process. They also keep the order of its events when the threads are merged by
     /// (time, location, number): where rounding would put an event of a later location first, it moves on by a tick.
-    pub fn record(&self, streams: &[Vec<(i64, Event)>], resolution: i64) -> Vec<Vec<Recorded>> {
+    pub(crate) fn record(&self, streams: &[Vec<(i64, Event)>], resolution: i64) -> Vec<Vec<Recorded>> {
         let mut order = Vec::new();
         for (location, stream) in streams.iter().enumerate() {
             order.extend(stream.iter().enumerate().map(|(number, &(time, event))| (time, location, number, event)));

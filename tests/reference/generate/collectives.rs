@@ -38,7 +38,7 @@ fn flows(op: CollectiveOp, root: usize, from: usize, to: usize) -> bool {
 
 impl Program<'_> {
     /// All members call, and leave as soon as their data is there.
-    pub fn blocking_collective(&mut self) {
+    pub(super) fn blocking_collective(&mut self) {
         let plan = self.plan_collective();
         let begins: Vec<i64> = (0..plan.members.len()).map(|rank| self.begin(&plan, rank)).collect();
         for rank in 0..plan.members.len() {
@@ -49,7 +49,7 @@ impl Program<'_> {
 
     /// The members call one after the other, each leaving before the next one enters, as far as the data allows it: a
     /// root of a Bcast is gone long before the others come. Those who left send messages to those who have not entered.
-    pub fn staggered_collective(&mut self) {
+    pub(super) fn staggered_collective(&mut self) {
         let plan = self.plan_collective();
         let size = plan.members.len();
         // Whoever needs less data from others comes first.
@@ -84,7 +84,7 @@ impl Program<'_> {
     }
 
     /// All members request; each completes it some time later.
-    pub fn non_blocking_collective(&mut self) {
+    pub(super) fn non_blocking_collective(&mut self) {
         let plan = self.plan_collective();
         let mut requests = Vec::new();
         for &thread in &plan.threads {

@@ -20,7 +20,7 @@ struct Planned {
 impl Program<'_> {
     /// Some messages on one communicator: early receives are posted, all is sent, the others are received, some of what
     /// is pending completes. A receive may also be left for later.
-    pub fn message_batch(&mut self) {
+    pub(super) fn message_batch(&mut self) {
         let (comm, members) = self.pick_communicator();
         let mut plan = Vec::new();
         for _ in 0..1 + self.rng.below(8) {
@@ -59,7 +59,7 @@ impl Program<'_> {
     }
 
     /// Makes the receives that were left for later, in random order.
-    pub fn receive_deferred(&mut self) {
+    pub(super) fn receive_deferred(&mut self) {
         let mut deferred = std::mem::take(&mut self.deferred);
         self.rng.shuffle(&mut deferred);
         for (channel, source_rank) in deferred {
@@ -68,7 +68,7 @@ impl Program<'_> {
     }
 
     /// Sends the next message of a channel. No two messages have the same length, so that a test can tell them apart.
-    pub fn send(&mut self, channel: Channel, target_rank: u32) {
+    pub(super) fn send(&mut self, channel: Channel, target_rank: u32) {
         let (source, _, comm, tag) = channel;
         let thread = self.thread(source, comm, Some(tag));
         self.messages += 1;
@@ -97,7 +97,7 @@ impl Program<'_> {
     }
 
     /// Receives the next message of a channel; the message is on its way already.
-    pub fn receive(&mut self, channel: Channel, source_rank: u32) {
+    pub(super) fn receive(&mut self, channel: Channel, source_rank: u32) {
         if self.rng.percent(30) {
             return self.post_receive(channel, source_rank);
         }
@@ -140,7 +140,7 @@ impl Program<'_> {
     }
 
     /// When a message arrives in true time, and its length.
-    pub fn arrival(&self, channel: Channel, index: usize) -> (i64, u64) {
+    pub(super) fn arrival(&self, channel: Channel, index: usize) -> (i64, u64) {
         let (sent, length) = self.sent[&channel][index];
         (sent + self.latency(channel.0, channel.1), length)
     }

@@ -5,23 +5,23 @@
 //! Everything follows from the seed. In true time every happened-before pair holds, with the latencies of
 //! [`Options::rules`] as minimum latencies.
 
-pub mod clocks;
+pub(crate) mod clocks;
 mod collectives;
 mod messages;
 mod program;
-pub mod rng;
+pub(crate) mod rng;
 mod truncate;
 mod windows;
 
 use super::matching::Rules;
 use super::model::{PerLocation, Process, Trace};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clocks::ClockErrors;
 use rng::Rng;
 
 /// What may be wrong with a recorded trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Anomalies {
+pub(crate) struct Anomalies {
     /// Messages that are never received, and receives whose sender did not record.
     pub unmatched: bool,
     /// Receives that were posted and whose completion was not recorded, and sends without completion.
@@ -34,7 +34,7 @@ pub struct Anomalies {
 
 /// Size and character of a generated trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub(crate) struct Options {
     /// Number of processes, at least 1.
     pub processes: usize,
     /// Number of nodes over which they are spread, at least 1.
@@ -53,7 +53,7 @@ pub struct Options {
 
 /// A trace with its truth.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Generated {
+pub(crate) struct Generated {
     /// What the program recorded, with the readings of the node clocks as times.
     pub trace: Trace,
     /// The true time of each event.
@@ -64,7 +64,7 @@ pub struct Generated {
 
 impl Options {
     /// Small, and anything possible.
-    pub fn random(rng: &mut Rng) -> Self {
+    pub(crate) fn random(rng: &mut Rng) -> Self {
         let processes = 1 + rng.below(12);
         let anomalies = if rng.percent(50) {
             Anomalies::default()
@@ -97,13 +97,13 @@ impl Options {
 }
 
 /// A trace of random size and character.
-pub fn generate(seed: u64) -> Generated {
+pub(crate) fn generate(seed: u64) -> Generated {
     let options = Options::random(&mut Rng(seed));
     generate_with(seed, options)
 }
 
 /// A trace of the given size and character.
-pub fn generate_with(seed: u64, options: Options) -> Generated {
+pub(crate) fn generate_with(seed: u64, options: Options) -> Generated {
     let mut rng = Rng(!seed);
     let run = program::run(&mut rng, &options);
     let clocks: Vec<clocks::Clock> =

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the program did: per process and location the events in true time.
-pub struct Run {
+pub(super) struct Run {
     pub streams: Vec<Vec<Vec<(i64, Event)>>>,
     pub nodes: Vec<u32>,
     pub communicators: Vec<Communicator>,
@@ -25,13 +25,13 @@ pub struct Run {
 }
 
 /// A stream of messages in which order is kept: sender, receiver, communicator, tag.
-pub type Channel = (usize, usize, CommId, u32);
+pub(super) type Channel = (usize, usize, CommId, u32);
 
 /// An event stream: process and location.
-pub type Thread = (usize, usize);
+pub(super) type Thread = (usize, usize);
 
 /// A request that is not complete.
-pub enum Pending {
+pub(super) enum Pending {
     Send {
         request: u64,
     },
@@ -57,7 +57,7 @@ pub enum Pending {
 }
 
 /// The state of the running program.
-pub struct Program<'a> {
+pub(super) struct Program<'a> {
     pub rng: &'a mut Rng,
     pub options: &'a Options,
     pub run: Run,
@@ -84,7 +84,7 @@ struct Requests {
 }
 
 /// Runs a random program.
-pub fn run(rng: &mut Rng, options: &Options) -> Run {
+pub(super) fn run(rng: &mut Rng, options: &Options) -> Run {
     let nodes: Vec<u32> = (0..options.processes).map(|_| rng.below(options.nodes as usize) as u32).collect();
     let locations: Vec<usize> = (0..options.processes).map(|_| 1 + rng.below(options.locations)).collect();
     let communicators = communicators(rng, options.processes);
@@ -182,7 +182,7 @@ impl Program<'_> {
     }
 
     /// A communicator with its members; for MPI_COMM_SELF, of a random process.
-    pub fn pick_communicator(&mut self) -> (CommId, Vec<usize>) {
+    pub(super) fn pick_communicator(&mut self) -> (CommId, Vec<usize>) {
         let among = self.run.communicators.iter().filter(|c| !matches!(c.members, CommMembers::Inter(..))).count();
         let picked = if self.rng.percent(40) { 0 } else { self.rng.below(among) };
         let communicator = &self.run.communicators[picked];
@@ -194,7 +194,7 @@ impl Program<'_> {
     }
 
     /// A communicator for a collective, with its members, and the number of those in the first group of an inter-communicator.
-    pub fn pick_for_collective(&mut self) -> (CommId, Vec<usize>, usize) {
+    pub(super) fn pick_for_collective(&mut self) -> (CommId, Vec<usize>, usize) {
         if let Some(Communicator { id, members: CommMembers::Inter(a, b), .. }) = self.run.communicators.last()
             && self.rng.percent(25)
         {
@@ -205,7 +205,7 @@ impl Program<'_> {
     }
 
     /// The location on which a process makes its calls on a communicator, with a tag or for collectives: mostly the first.
-    pub fn thread(&self, process: usize, comm: CommId, tag: Option<u32>) -> Thread {
+    pub(super) fn thread(&self, process: usize, comm: CommId, tag: Option<u32>) -> Thread {
         let locations = self.cursors[process].len();
         let key = (process as u64) << 40 | u64::from(comm.0) << 20 | u64::from(tag.map_or(0, |tag| tag + 1));
         let mut dice = Rng(self.salt ^ key);
@@ -213,7 +213,7 @@ impl Program<'_> {
     }
 
     /// The true minimum latency of a message.
-    pub fn latency(&self, from: usize, to: usize) -> i64 {
+    pub(super) fn latency(&self, from: usize, to: usize) -> i64 {
         let rules = &self.options.rules;
         if self.run.nodes[from] == self.run.nodes[to] { rules.same_node } else { rules.other_node }
     }
@@ -229,7 +229,7 @@ impl Program<'_> {
     }
 
     /// Lets time pass, at least until `not_before`, and records an event. Returns its true time.
-    pub fn record(&mut self, thread: Thread, not_before: i64, event: Event) -> i64 {
+    pub(super) fn record(&mut self, thread: Thread, not_before: i64, event: Event) -> i64 {
         self.pass(thread);
         let cursor = &mut self.cursors[thread.0][thread.1];
         *cursor = not_before.max(*cursor);
@@ -238,13 +238,13 @@ impl Program<'_> {
     }
 
     /// Records a call: `Enter`, the events inside, `Leave`.
-    pub fn call<T>(&mut self, thread: Thread, inside: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn call<T>(&mut self, thread: Thread, inside: impl FnOnce(&mut Self) -> T) -> T {
         let region = RegionId(self.rng.below(REGIONS as usize) as u32);
         self.call_of(thread, region, 0, inside).1
     }
 
     /// Records a call of the region with this name. It is not left before `not_before`. Returns when it was entered, too.
-    pub fn call_named<T>(
+    pub(super) fn call_named<T>(
         &mut self,
         thread: Thread,
         name: &str,
@@ -283,7 +283,7 @@ impl Program<'_> {
     }
 
     /// A request id that no open request of the process has.
-    pub fn new_request(&mut self, (process, location): Thread) -> u64 {
+    pub(super) fn new_request(&mut self, (process, location): Thread) -> u64 {
         let requests = &mut self.requests[process][location];
         requests.free.pop().unwrap_or_else(|| {
             requests.used += 1;
@@ -292,12 +292,12 @@ impl Program<'_> {
     }
 
     /// The id of a complete request may be used again.
-    pub fn free_request(&mut self, (process, location): Thread, request: u64) {
+    pub(super) fn free_request(&mut self, (process, location): Thread, request: u64) {
         self.requests[process][location].free.push(request);
     }
 
     /// Completes each pending request of a location with so many percent probability, in random order.
-    pub fn complete(&mut self, thread: Thread, percent: usize) {
+    pub(super) fn complete(&mut self, thread: Thread, percent: usize) {
         let mut pending = std::mem::take(&mut self.pending[thread.0][thread.1]);
         self.rng.shuffle(&mut pending);
         for open in pending {
@@ -316,7 +316,7 @@ impl Program<'_> {
     }
 
     /// When a synchronous send may be over whose receive has been posted, as far as a trace tells.
-    pub fn acknowledged(&self, channel: Channel, index: usize) -> i64 {
+    pub(super) fn acknowledged(&self, channel: Channel, index: usize) -> i64 {
         self.posts.get(&(channel, index)).map_or(0, |posted| posted + self.latency(channel.1, channel.0))
     }
 

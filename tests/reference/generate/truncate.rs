@@ -6,7 +6,7 @@ use super::super::windows::cuts_a_call;
 use super::{Generated, rng::Rng};
 
 /// Cuts the tail off one process or two.
-pub fn truncate(rng: &mut Rng, generated: &mut Generated) {
+pub(super) fn truncate(rng: &mut Rng, generated: &mut Generated) {
     for _ in 0..1 + rng.below(2) {
         let process = rng.below(generated.trace.processes.len());
         let timeline = generated.trace.processes[process].timeline();

@@ -1,7 +1,7 @@
 //! Steps on windows: accesses, and fences with and without them.
 
 use super::program::{Program, Thread};
-use clc_engine::matching::fences::Fences;
+use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{
     CollectiveOp, CommMembers, Event, GroupId, MpiRank, Root, Window, WindowAtomic, WindowCollective, WindowGroup,
     WindowId, WindowLock, WindowTransfer,
@@ -16,7 +16,7 @@ const BOTH: u32 = 3;
 
 impl Program<'_> {
     /// Some processes access others, with a lock or without; then all make a fence, or another collective call.
-    pub fn window_step(&mut self) {
+    pub(super) fn window_step(&mut self) {
         let index = self.rng.below(self.run.windows.len());
         let Window { id, comm, .. } = self.run.windows[index];
         let members: Vec<usize> = match self.run.communicators.iter().find(|c| c.id == comm).map(|c| &c.members) {
@@ -60,7 +60,7 @@ impl Program<'_> {
     }
 
     /// Some processes post for others, which start an epoch with them and complete it; those who posted wait for that.
-    pub fn epoch_step(&mut self) {
+    pub(super) fn epoch_step(&mut self) {
         let index = self.rng.below(self.run.windows.len());
         let Window { id, comm, .. } = self.run.windows[index];
         let members: Vec<usize> = match self.run.communicators.iter().find(|c| c.id == comm).map(|c| &c.members) {

@@ -26,7 +26,7 @@ pub struct TraceHeader {
 ///
 /// # Errors
 /// Definitions that the reader would refuse.
-pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Result<Vec<u8>> {
+pub(super) fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Result<Vec<u8>> {
     let members: u64 = definitions.communicators.iter().flat_map(lists).map(|list| list.len() as u64).sum();
     let members = definitions.groups.iter().fold(members, |sum, (_, list)| sum + list.len() as u64);
     if members > MOST_MEMBERS {
@@ -52,7 +52,7 @@ pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Resu
 ///
 /// # Errors
 /// It is no such file, truncated, damaged, of another version; references to things that are not defined.
-pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
+pub(super) fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     let damaged = |what: &str| Error::damaged(format!("the definition file is damaged: {what}"));
     if !bytes.starts_with(&MAGIC) {
         return Err(Error::damaged("this is not the definition file of a native trace"));

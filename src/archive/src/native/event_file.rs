@@ -6,15 +6,15 @@ use super::{FIRST_VERSION, VERSION};
 use clc_trace::{ClockOffset, Error, EventNumber, LocationId, Result};
 
 /// The first bytes of an event file.
-pub const MAGIC: [u8; 8] = *b"CLCEVENT";
+pub(super) const MAGIC: [u8; 8] = *b"CLCEVENT";
 /// Size of the header in bytes.
-pub const HEADER: usize = 64;
+pub(super) const HEADER: usize = 64;
 /// Bytes of a clock offset.
 const OFFSET: usize = 24;
 
 /// What the header of an event file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventFileHeader {
+pub(super) struct EventFileHeader {
     /// The version of the file, which decides what its events look like.
     pub version: u32,
     /// Whose events these are.
@@ -33,7 +33,7 @@ pub struct EventFileHeader {
 
 impl EventFileHeader {
     /// The header as it is in the file.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&self.version.to_le_bytes());
@@ -54,7 +54,7 @@ impl EventFileHeader {
     ///
     /// # Errors
     /// The file is none of this kind, was never finished, is of another version, or damaged.
-    pub fn read(bytes: &[u8]) -> Result<EventFileHeader> {
+    pub(super) fn read(bytes: &[u8]) -> Result<EventFileHeader> {
         let Some(whole) = bytes.first_chunk::<HEADER>() else {
             return Err(Error::damaged("too short for an event file: it is truncated"));
         };
@@ -96,7 +96,7 @@ impl EventFileHeader {
 ///
 /// # Errors
 /// It is not.
-pub fn check_version(version: u32) -> Result<()> {
+pub(super) fn check_version(version: u32) -> Result<()> {
     if (FIRST_VERSION..=VERSION).contains(&version) {
         return Ok(());
     }
@@ -112,7 +112,7 @@ fn damaged(what: &str) -> Error {
 }
 
 /// Clock offsets as they are in the file.
-pub fn offset_bytes(offsets: &[ClockOffset]) -> Vec<u8> {
+pub(super) fn offset_bytes(offsets: &[ClockOffset]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(offsets.len() * OFFSET);
     for offset in offsets {
         bytes.extend_from_slice(&offset.time.to_le_bytes());
@@ -142,7 +142,7 @@ impl<'a> Events<'a> {
     ///
     /// # Errors
     /// Those of the header; sizes that do not fit together.
-    pub fn new(bytes: &'a [u8]) -> Result<Events<'a>> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Result<Events<'a>> {
         let header = EventFileHeader::read(bytes)?;
         let sizes = || {
             let end = usize::try_from(header.offsets_at).ok()?;
@@ -162,30 +162,25 @@ impl<'a> Events<'a> {
     }
 
     /// The location whose events these are.
-    pub fn location(&self) -> LocationId {
+    pub(crate) fn location(&self) -> LocationId {
         self.header.location
     }
 
     /// The version of the file.
-    pub fn version(&self) -> u32 {
+    pub(crate) fn version(&self) -> u32 {
         self.header.version
     }
 
     /// Ticks per second.
-    pub fn resolution(&self) -> u64 {
+    pub(crate) fn resolution(&self) -> u64 {
         self.header.resolution
-    }
-
-    /// Number of events, as the header says.
-    pub fn count(&self) -> u64 {
-        self.header.events
     }
 
     /// The measured clock offsets, in strictly increasing order of time.
     ///
     /// # Errors
     /// They are damaged or not in order.
-    pub fn clock_offsets(&self) -> Result<Vec<ClockOffset>> {
+    pub(crate) fn clock_offsets(&self) -> Result<Vec<ClockOffset>> {
         if crc32fast::hash(self.offsets) != self.header.offsets_checksum {
             return Err(damaged("its clock offsets do not match their checksum"));
         }
@@ -213,7 +208,7 @@ impl<'a> Events<'a> {
     /// The file is damaged.
     #[inline]
     #[allow(clippy::should_implement_trait)] // an error ends it, so it is no iterator of results
-    pub fn next(&mut self) -> Result<Option<(EventNumber, u64, NativeRecord)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(EventNumber, u64, NativeRecord)>> {
         if self.left == 0 && !self.open_block()? {
             return Ok(None);
         }

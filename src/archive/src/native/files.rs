@@ -63,12 +63,12 @@ impl NativeTrace {
     }
 
     /// Ticks per second.
-    pub fn resolution(&self) -> u64 {
+    pub(crate) fn resolution(&self) -> u64 {
         self.resolution
     }
 
     /// Its directory.
-    pub fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
@@ -83,7 +83,7 @@ impl NativeTrace {
     }
 
     /// The same trace in another directory.
-    pub fn at(&self, directory: &Path) -> NativeTrace {
+    pub(crate) fn at(&self, directory: &Path) -> NativeTrace {
         NativeTrace { directory: directory.to_path_buf(), ..self.clone() }
     }
 

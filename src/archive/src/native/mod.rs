@@ -30,7 +30,7 @@ pub use write::{NativeEventWriter, NativeWriter};
 use std::path::Path;
 
 /// The version that is written; those before it are read as well.
-pub const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 4;
 /// The first version: without windows, and with their events as types without fields.
 const FIRST_VERSION: u32 = 1;
 /// Since when windows are in definitions, and their events have fields; barriers and events of threads; parameters of calls and streams of accelerators.

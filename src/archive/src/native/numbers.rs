@@ -1,11 +1,11 @@
 //! Integers as bytes: fixed width in headers, LEB128 in events.
 
 /// Most bytes of a LEB128 number of 64 bits.
-pub const LONGEST: usize = 10;
+pub(super) const LONGEST: usize = 10;
 
 /// Appends `value` in groups of seven bits, lowest first; the top bit of a byte says that another one follows.
 #[inline]
-pub fn put(into: &mut Vec<u8>, mut value: u64) {
+pub(super) fn put(into: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         into.push(low_byte(value) | 0x80);
         value >>= 7;
@@ -21,12 +21,12 @@ fn low_byte(value: u64) -> u8 {
 
 /// Takes bytes off the front of a slice; `None` if there are not enough, or a number is too large.
 #[derive(Debug, Clone, Copy)]
-pub struct ByteReader<'a>(pub &'a [u8]);
+pub(crate) struct ByteReader<'a>(pub &'a [u8]);
 
 impl<'a> ByteReader<'a> {
     /// One byte.
     #[inline]
-    pub fn byte(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(first)
@@ -34,7 +34,7 @@ impl<'a> ByteReader<'a> {
 
     /// A LEB128 number of up to 64 bits.
     #[inline]
-    pub fn number(&mut self) -> Option<u64> {
+    pub(crate) fn number(&mut self) -> Option<u64> {
         let first = self.byte()?;
         if first < 0x80 {
             return Some(u64::from(first));
@@ -56,26 +56,26 @@ impl<'a> ByteReader<'a> {
 
     /// A LEB128 number of up to 32 bits.
     #[inline]
-    pub fn number32(&mut self) -> Option<u32> {
+    pub(crate) fn number32(&mut self) -> Option<u32> {
         self.number().and_then(|value| u32::try_from(value).ok())
     }
 
     /// So many bytes.
-    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(head)
     }
 
     /// Four bytes as an integer.
-    pub fn u32(&mut self) -> Option<u32> {
+    pub(crate) fn u32(&mut self) -> Option<u32> {
         let (head, rest) = self.0.split_first_chunk::<4>()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*head))
     }
 
     /// Eight bytes as an integer.
-    pub fn u64(&mut self) -> Option<u64> {
+    pub(crate) fn u64(&mut self) -> Option<u64> {
         let (head, rest) = self.0.split_first_chunk::<8>()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*head))

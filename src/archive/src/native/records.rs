@@ -8,7 +8,7 @@ use clc_trace::{
 };
 
 /// Most bytes of an event: its time and six fields, each of ten bytes at most, and two single bytes.
-pub const LONGEST_EVENT: usize = 7 * super::numbers::LONGEST + 2;
+pub(super) const LONGEST_EVENT: usize = 7 * super::numbers::LONGEST + 2;
 
 /// What stands for an event of which not even the type is known.
 const UNSPECIFIED: u8 = 0;
@@ -17,33 +17,33 @@ const ENTER_ON_STREAM: u8 = 1;
 const LEAVE_ON_STREAM: u8 = 2;
 /// Types of interpreted events.
 mod kind {
-    pub const BUFFER_FLUSH: u8 = 10;
-    pub const ENTER: u8 = 12;
-    pub const LEAVE: u8 = 13;
-    pub const MPI_SEND: u8 = 14;
-    pub const MPI_ISEND: u8 = 15;
-    pub const MPI_ISEND_COMPLETE: u8 = 16;
-    pub const MPI_IRECV_REQUEST: u8 = 17;
-    pub const MPI_RECV: u8 = 18;
-    pub const MPI_IRECV: u8 = 19;
-    pub const MPI_REQUEST_TEST: u8 = 20;
-    pub const MPI_REQUEST_CANCELLED: u8 = 21;
-    pub const MPI_COLLECTIVE_BEGIN: u8 = 22;
-    pub const MPI_COLLECTIVE_END: u8 = 23;
-    pub const PARAMETER: u8 = 34;
-    pub const RMA_COLLECTIVE_BEGIN: u8 = 37;
-    pub const RMA_COLLECTIVE_END: u8 = 38;
-    pub const RMA_GROUP_SYNC: u8 = 39;
-    pub const RMA_REQUEST_LOCK: u8 = 40;
-    pub const RMA_ACQUIRE_LOCK: u8 = 41;
-    pub const RMA_TRY_LOCK: u8 = 42;
-    pub const RMA_RELEASE_LOCK: u8 = 43;
-    pub const RMA_PUT: u8 = 46;
-    pub const RMA_GET: u8 = 47;
-    pub const RMA_ATOMIC: u8 = 48;
-    pub const RMA_OP_COMPLETE_BLOCKING: u8 = 49;
-    pub const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
-    pub const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
+    pub(super) const BUFFER_FLUSH: u8 = 10;
+    pub(super) const ENTER: u8 = 12;
+    pub(super) const LEAVE: u8 = 13;
+    pub(super) const MPI_SEND: u8 = 14;
+    pub(super) const MPI_ISEND: u8 = 15;
+    pub(super) const MPI_ISEND_COMPLETE: u8 = 16;
+    pub(super) const MPI_IRECV_REQUEST: u8 = 17;
+    pub(super) const MPI_RECV: u8 = 18;
+    pub(super) const MPI_IRECV: u8 = 19;
+    pub(super) const MPI_REQUEST_TEST: u8 = 20;
+    pub(super) const MPI_REQUEST_CANCELLED: u8 = 21;
+    pub(super) const MPI_COLLECTIVE_BEGIN: u8 = 22;
+    pub(super) const MPI_COLLECTIVE_END: u8 = 23;
+    pub(super) const PARAMETER: u8 = 34;
+    pub(super) const RMA_COLLECTIVE_BEGIN: u8 = 37;
+    pub(super) const RMA_COLLECTIVE_END: u8 = 38;
+    pub(super) const RMA_GROUP_SYNC: u8 = 39;
+    pub(super) const RMA_REQUEST_LOCK: u8 = 40;
+    pub(super) const RMA_ACQUIRE_LOCK: u8 = 41;
+    pub(super) const RMA_TRY_LOCK: u8 = 42;
+    pub(super) const RMA_RELEASE_LOCK: u8 = 43;
+    pub(super) const RMA_PUT: u8 = 46;
+    pub(super) const RMA_GET: u8 = 47;
+    pub(super) const RMA_ATOMIC: u8 = 48;
+    pub(super) const RMA_OP_COMPLETE_BLOCKING: u8 = 49;
+    pub(super) const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
+    pub(super) const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 }
 
 /// What an event file says about an event.
@@ -96,7 +96,7 @@ impl NativeRecord {
     }
 
     /// The stream of an accelerator that the call refers to.
-    pub fn stream(&self) -> Option<LocationId> {
+    pub(crate) fn stream(&self) -> Option<LocationId> {
         match self {
             NativeRecord::OnStream(_, stream, _) => Some(*stream),
             _ => None,
@@ -148,7 +148,7 @@ impl NativeRecord {
     /// # Errors
     /// A collective's root, or the type of an event that is not interpreted, that the format cannot hold.
     #[inline]
-    pub fn encode(&self, time: u64, into: &mut Vec<u8>, version: u32) -> Result<()> {
+    pub(crate) fn encode(&self, time: u64, into: &mut Vec<u8>, version: u32) -> Result<()> {
         if let NativeRecord::Other(kind) = *self
             && NativeRecord::other_in(version, kind).is_none()
         {
@@ -220,7 +220,7 @@ impl NativeRecord {
 
     /// Reads type and fields in that version of the format; `None` if they are not those of any event.
     #[inline]
-    pub fn decode(bytes: &mut ByteReader<'_>, time: u64, version: u32) -> Option<NativeRecord> {
+    pub(crate) fn decode(bytes: &mut ByteReader<'_>, time: u64, version: u32) -> Option<NativeRecord> {
         let kind = bytes.byte()?;
         if version < has_fields_since(kind) {
             return NativeRecord::other_in(version, kind);

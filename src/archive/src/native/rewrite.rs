@@ -14,7 +14,7 @@ impl NativeTrace {
     ///
     /// # Errors
     /// The event file is missing or damaged, the map fails or runs backwards, the target cannot be written.
-    pub fn rewrite_events(&self, location: LocationId, target: &Path, map: &mut impl TimeMap) -> Result<()> {
+    pub(crate) fn rewrite_events(&self, location: LocationId, target: &Path, map: &mut impl TimeMap) -> Result<()> {
         self.with_events(location, |events| {
             let target = NativeWriter::within(target, self.resolution());
             let mut writer = target.events_as(location, events.version())?;
@@ -43,7 +43,7 @@ impl NativeTrace {
     ///
     /// # Errors
     /// The event file is missing or damaged, the map fails.
-    pub fn map_events(&self, location: LocationId, map: &mut impl TimeMap) -> Result<()> {
+    pub(crate) fn map_events(&self, location: LocationId, map: &mut impl TimeMap) -> Result<()> {
         self.with_events(location, |events| {
             let mut batch = EventBatch::empty();
             while batch.read(events)? {
@@ -57,7 +57,7 @@ impl NativeTrace {
     ///
     /// # Errors
     /// Reading or writing fails.
-    pub fn copy_events(&self, location: LocationId, target: &Path) -> Result<()> {
+    pub(crate) fn copy_events(&self, location: LocationId, target: &Path) -> Result<()> {
         copy(&self.event_path(location), &self.at(target).event_path(location))
     }
 
@@ -65,7 +65,12 @@ impl NativeTrace {
     ///
     /// # Errors
     /// Reading or writing fails.
-    pub fn replace_clock_offsets(&self, location: LocationId, target: &Path, offsets: &[ClockOffset]) -> Result<()> {
+    pub(crate) fn replace_clock_offsets(
+        &self,
+        location: LocationId,
+        target: &Path,
+        offsets: &[ClockOffset],
+    ) -> Result<()> {
         replace_offsets(&self.at(target).event_path(location), offsets)
     }
 
@@ -73,7 +78,7 @@ impl NativeTrace {
     ///
     /// # Errors
     /// Reading or writing fails.
-    pub fn rewrite_definitions(&self, target: &Path, clock: Option<&ClockProperties>) -> Result<()> {
+    pub(crate) fn rewrite_definitions(&self, target: &Path, clock: Option<&ClockProperties>) -> Result<()> {
         let Some(clock) = clock else { return copy(&self.definition_path(), &self.at(target).definition_path()) };
         let mut definitions = self.read_definitions()?;
         definitions.clock = *clock;

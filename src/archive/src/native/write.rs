@@ -16,7 +16,7 @@ const BLOCK: usize = 16 * 1024;
 const PREFIX: usize = 8;
 
 /// The event file of a location in a trace's directory.
-pub fn event_path(directory: &Path, location: LocationId) -> PathBuf {
+pub(super) fn event_path(directory: &Path, location: LocationId) -> PathBuf {
     directory.join(EVENTS).join(format!("{location}.{EVENT_EXTENSION}"))
 }
 
@@ -188,7 +188,7 @@ impl NativeEventWriter {
 ///
 /// # Errors
 /// The file cannot be read or written, is damaged; the offsets are not in order.
-pub fn replace_offsets(path: &Path, offsets: &[ClockOffset]) -> Result<()> {
+pub(super) fn replace_offsets(path: &Path, offsets: &[ClockOffset]) -> Result<()> {
     let io = |error| Error::io(path, "cannot change the clock offsets", &error);
     let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
     let mut bytes = Vec::with_capacity(HEADER);

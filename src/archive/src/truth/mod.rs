@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// The first bytes of a truth file.
 const MAGIC: [u8; 8] = *b"CLCTRUTH";
 /// The version that is written, and the only one that is read.
-pub const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 /// Size of the header in bytes.
 const HEADER: usize = 40;
 /// Most bytes of data in a block.

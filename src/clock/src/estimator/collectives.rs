@@ -14,7 +14,7 @@ use crate::windows::BoundTable;
 
 /// How collective operations tie the clocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CollectiveTies {
+pub(crate) struct CollectiveTies {
     /// Windows in which the typical clock learns from a collective operation where it is, among clocks that these hold from both sides.
     pub moments: u64,
     /// Whether the typical clock learns in more windows from collective operations than from messages.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// Waiting that leaves the processor to ranks that have something to do: with more ranks than cores a rank that spins keeps
 /// those from running that it waits for.
 #[derive(Debug, Default)]
-pub struct Backoff {
+pub(super) struct Backoff {
     turns: u32,
     since: Option<Instant>,
 }
@@ -21,7 +21,7 @@ impl Backoff {
     const LONGEST_NAP: Duration = Duration::from_millis(1);
 
     /// Lets others run for a moment; returns how long this wait has lasted, 0 at its beginning.
-    pub fn rest(&mut self) -> Duration {
+    pub(super) fn rest(&mut self) -> Duration {
         self.turns = self.turns.saturating_add(1);
         if self.turns <= Self::SPINS {
             std::hint::spin_loop();
@@ -40,7 +40,7 @@ impl Backoff {
     }
 
     /// What was waited for has come.
-    pub fn success(&mut self) {
+    pub(super) fn success(&mut self) {
         *self = Backoff::default();
     }
 }

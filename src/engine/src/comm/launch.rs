@@ -36,7 +36,7 @@ fn mpi() -> Result<Box<dyn Transport>> {
 
 /// What the environment says of the start of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launch {
+pub(super) struct Launch {
     /// A launcher of MPI processes started it.
     pub by_launcher: bool,
     /// Number of processes started together, if the launcher tells.
@@ -61,7 +61,7 @@ const SIGNS: [&str; 8] = [
 
 impl Launch {
     /// Looks at the environment of this process.
-    pub fn from_environment() -> Launch {
+    pub(super) fn from_environment() -> Launch {
         Launch::from_variables(|name| std::env::var(name).ok())
     }
 
@@ -100,7 +100,7 @@ pub fn started_by_launcher() -> bool {
 
 /// The failure of a start by the launcher of another MPI library.
 #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
-pub fn foreign(ranks: usize, library: &str) -> Error {
+pub(super) fn foreign(ranks: usize, library: &str) -> Error {
     Error::new(format!(
         "the launcher started {ranks} processes, but MPI sees only this one; clc-replay was built with {library}"
     ))

@@ -18,7 +18,7 @@ pub struct MaxExcluding {
 
 impl MaxExcluding {
     /// No contribution at all: the neutral element of [`MaxExcluding::merge`].
-    pub const NONE: MaxExcluding = MaxExcluding { max: i64::MIN, holder: i64::MAX, second: i64::MIN };
+    pub(crate) const NONE: MaxExcluding = MaxExcluding { max: i64::MIN, holder: i64::MAX, second: i64::MIN };
 
     /// The contribution `value` of contributor `holder`.
     pub fn one(value: i64, holder: i64) -> MaxExcluding {
@@ -28,7 +28,7 @@ impl MaxExcluding {
     /// Both sets of contributions together. Associative and commutative, so that any reduction tree gives the same
     /// result. A contributor may occur on both sides.
     #[must_use]
-    pub fn merge(self, other: MaxExcluding) -> MaxExcluding {
+    pub(crate) fn merge(self, other: MaxExcluding) -> MaxExcluding {
         let (winner, loser) =
             if (other.max, self.holder) > (self.max, other.holder) { (other, self) } else { (self, other) };
         MaxExcluding {

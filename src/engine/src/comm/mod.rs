@@ -42,7 +42,7 @@ pub enum Channel {
 
 impl Channel {
     /// Number of channels.
-    pub const COUNT: usize = 3;
+    pub(crate) const COUNT: usize = 3;
 }
 
 /// Reductions on integers.

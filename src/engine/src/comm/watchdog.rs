@@ -8,7 +8,7 @@ use clc_trace::{Error, Result};
 use std::time::{Duration, Instant};
 
 /// Ranks that watch.
-pub const WATCHERS: usize = 2;
+pub(super) const WATCHERS: usize = 2;
 
 /// Most ranks that one message names.
 const NAMED: usize = 8;
@@ -33,7 +33,7 @@ pub fn check_setting() -> Result<()> {
 }
 
 /// How long to wait before a message says whom for; `None`: no messages.
-pub fn patience() -> Option<Duration> {
+pub(super) fn patience() -> Option<Duration> {
     let given = std::env::var(SETTING).ok().and_then(|text| text.trim().parse::<f64>().ok());
     match given {
         Some(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds.clamp(0.1, 1e6)).ok(),
@@ -44,7 +44,7 @@ pub fn patience() -> Option<Duration> {
 
 /// What a rank says of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sign {
+pub(super) struct Sign {
     /// It waits for others.
     pub waits: bool,
     /// The part of the run that it is in: at most eight bytes of its name.
@@ -55,19 +55,19 @@ pub struct Sign {
 
 impl Sign {
     /// Words of a message.
-    pub fn encode(&self) -> [u64; 2] {
+    pub(super) fn encode(&self) -> [u64; 2] {
         let done = self.done.map_or(u64::from(u16::MAX), u64::from);
         [u64::from_le_bytes(self.part), done << 1 | u64::from(self.waits)]
     }
 
     /// Reads what [`Sign::encode`] wrote.
-    pub fn decode([part, rest]: [u64; 2]) -> Sign {
+    pub(super) fn decode([part, rest]: [u64; 2]) -> Sign {
         let done = u16::try_from(rest >> 1).ok().filter(|&done| done != u16::MAX);
         Sign { waits: rest & 1 == 1, part: part.to_le_bytes(), done }
     }
 
     /// The first bytes of the name of a part.
-    pub fn name(part: &str) -> [u8; 8] {
+    pub(super) fn name(part: &str) -> [u8; 8] {
         let mut name = [0; 8];
         name.iter_mut().zip(part.bytes()).for_each(|(to, from)| *to = from);
         name
@@ -85,7 +85,7 @@ impl Sign {
 
 /// The process of a rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Home {
+pub(super) struct Home {
     /// Number of the process on its node.
     pub process: u32,
     /// Name of the node.
@@ -94,12 +94,12 @@ pub struct Home {
 
 impl Home {
     /// Of this process, on a node called `node`.
-    pub fn here(node: String) -> Home {
+    pub(super) fn here(node: String) -> Home {
         Home { process: std::process::id(), node }
     }
 
     /// Words of a message.
-    pub fn encode(&self) -> Vec<u64> {
+    pub(super) fn encode(&self) -> Vec<u64> {
         let bytes = self.node.bytes().collect::<Vec<u8>>();
         let words = bytes.chunks(8).map(|chunk| {
             let mut word = [0; 8];
@@ -110,7 +110,7 @@ impl Home {
     }
 
     /// Reads what [`Home::encode`] wrote.
-    pub fn decode(words: &[u64]) -> Home {
+    pub(super) fn decode(words: &[u64]) -> Home {
         let bytes: Vec<u8> = words.iter().skip(1).flat_map(|word| word.to_le_bytes()).collect();
         let node = String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned();
         Home { process: words.first().map_or(0, |&process| process as u32), node }
@@ -147,7 +147,7 @@ struct WatchedRank {
 
 /// What a watcher knows.
 #[derive(Debug)]
-pub struct Watchdog {
+pub(super) struct Watchdog {
     own: usize,
     here: Home,
     patience: Duration,
@@ -158,13 +158,13 @@ pub struct Watchdog {
 
 impl Watchdog {
     /// Of rank `own` in a world of `size`.
-    pub fn new(own: usize, size: usize, here: Home, patience: Duration, now: Instant) -> Watchdog {
+    pub(super) fn new(own: usize, size: usize, here: Home, patience: Duration, now: Instant) -> Watchdog {
         let heard = WatchedRank { last: now, sign: Sign::default(), home: None, reported: false };
         Watchdog { own, here, patience, ranks: vec![heard; size], next: patience }
     }
 
     /// A sign of life of `rank`. Returns what is to be told.
-    pub fn hear(&mut self, rank: usize, sign: Sign, home: Option<Home>, now: Instant) -> Option<String> {
+    pub(super) fn hear(&mut self, rank: usize, sign: Sign, home: Option<Home>, now: Instant) -> Option<String> {
         let heard = self.ranks.get_mut(rank)?;
         let silent = now.duration_since(heard.last);
         heard.last = now;
@@ -175,7 +175,7 @@ impl Watchdog {
     }
 
     /// This rank has waited for `waited` in one wait, and still does. Returns what is to be told.
-    pub fn look(&mut self, waited: Duration, now: Instant) -> Vec<String> {
+    pub(super) fn look(&mut self, waited: Duration, now: Instant) -> Vec<String> {
         if waited < self.patience {
             self.next = self.patience;
         }

@@ -92,7 +92,7 @@ impl Default for Lengths {
 
 impl Lengths {
     /// Of these messages.
-    pub fn of(ends: &[MessageEnd]) -> Lengths {
+    pub(crate) fn of(ends: &[MessageEnd]) -> Lengths {
         let class = |end: &MessageEnd| LengthClass::of(end.length);
         match ends.first().map(class) {
             Some(first) if ends.iter().any(|end| class(end) != first) => {
@@ -103,7 +103,7 @@ impl Lengths {
     }
 
     /// What is known of some of the messages, whichever they are.
-    pub fn of_some(&self) -> Lengths {
+    pub(crate) fn of_some(&self) -> Lengths {
         match self {
             Lengths::All(class) => Lengths::All(*class),
             Lengths::Each(_) => Lengths::default(),
@@ -113,7 +113,7 @@ impl Lengths {
 
 impl Trust {
     /// Whether it may be wrong: records are missing, or the steps of threads were put together by their order.
-    pub fn in_doubt(self) -> bool {
+    pub(crate) fn in_doubt(self) -> bool {
         matches!(self, Trust::Aligned | Trust::Implied) || self.of_threads()
     }
 

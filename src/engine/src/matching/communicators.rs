@@ -48,7 +48,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Index into [`Definitions::communicators`].
-    pub fn index(&self, id: CommId) -> Result<CommIndex> {
+    pub(crate) fn index(&self, id: CommId) -> Result<CommIndex> {
         self.by_id.get(&id).copied().ok_or_else(|| {
             Error::new(format!("communicator {id} is not defined"))
                 .hint("the definitions and events of the archive are inconsistent")
@@ -56,7 +56,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// The processes of a group that events name.
-    pub fn group(&self, id: GroupId) -> Option<&'a [MpiRank]> {
+    pub(crate) fn group(&self, id: GroupId) -> Option<&'a [MpiRank]> {
         let groups = &self.definitions.groups;
         let place = groups.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(&groups[place].1)
@@ -78,7 +78,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Index of a window; `None` if it is not defined.
-    pub fn window(&self, id: WindowId) -> Option<CommIndex> {
+    pub(crate) fn window(&self, id: WindowId) -> Option<CommIndex> {
         self.window_by_id.get(&id).copied()
     }
 
@@ -92,7 +92,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Members of communicator `index`.
-    pub fn members(&self, index: CommIndex) -> &'a CommMembers {
+    pub(crate) fn members(&self, index: CommIndex) -> &'a CommMembers {
         match self.communicator(index) {
             Some(index) => &self.definitions.communicators[index].members,
             None => &CommMembers::Undefined,
@@ -109,7 +109,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Number of members of the first group of an inter-communicator; 0 for others.
-    pub fn first_group(&self, index: CommIndex) -> u32 {
+    pub(crate) fn first_group(&self, index: CommIndex) -> u32 {
         match self.members(index) {
             CommMembers::Inter(a, _) => a.len() as u32,
             _ => 0,
@@ -125,7 +125,7 @@ impl<'a> CommTable<'a> {
     ///
     /// # Errors
     /// It is no communicator of MPI processes, or its group is not defined.
-    pub fn peer(&self, index: CommIndex, rank: u32, process: MpiRank) -> Result<Option<MpiRank>> {
+    pub(crate) fn peer(&self, index: CommIndex, rank: u32, process: MpiRank) -> Result<Option<MpiRank>> {
         if rank == UNDEFINED_RANK {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// The root of a collective on communicator `index`, as a rank of the communicator.
-    pub fn root(&self, index: CommIndex, root: Root) -> Root {
+    pub(crate) fn root(&self, index: CommIndex, root: Root) -> Root {
         match root {
             Root::Rank(process) if self.has_global_ranks(index) => {
                 // A process that is no member becomes a rank that no member has.
@@ -172,7 +172,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Rank of `process` among the participants of communicator `index`.
-    pub fn rank_of(&self, index: CommIndex, process: MpiRank) -> Option<CommRank> {
+    pub(crate) fn rank_of(&self, index: CommIndex, process: MpiRank) -> Option<CommRank> {
         place(self.participants(index)?, process).map(|rank| CommRank(rank as u32))
     }
 

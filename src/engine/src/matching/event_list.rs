@@ -15,12 +15,12 @@ pub struct EventList {
 
 impl EventList {
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.events.len()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
@@ -44,7 +44,7 @@ impl EventList {
     }
 
     /// Those at these places, in the direction of the replay.
-    pub fn some(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = u32> + '_ {
+    pub(crate) fn some(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = u32> + '_ {
         places.map(|place| self.at(place))
     }
 

@@ -3,10 +3,10 @@
 use crate::matching::comm_index::CommIndex;
 use crate::matching::hash::HashMap;
 use crate::matching::message_ends::{MessageEnd, MessageKey};
-use crate::matching::steps::ThreadCounts;
 use crate::matching::sync::SyncTimeline;
-use crate::matching::threads::ThreadOrder;
 use crate::matching::undefined::Gaps;
+use crate::matching::within::steps::ThreadCounts;
+use crate::matching::within::threads::ThreadOrder;
 use clc_trace::MpiRank;
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use crate::matching::channels::{InChannel, OutChannel, Trust};
 use crate::matching::comm_index::CommIndex;
-use crate::matching::steps::ThreadCounts;
+use crate::matching::within::steps::ThreadCounts;
 use clc_trace::TimelineNumber;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -88,7 +88,7 @@ pub struct Messages {
 
 impl InDoubt {
     /// Sends and receives that are in no message.
-    pub fn left_out(&self) -> u64 {
+    pub(crate) fn left_out(&self) -> u64 {
         self.sends + self.receives - 2 * self.matched
     }
 }

@@ -4,10 +4,10 @@ use crate::matching::comm_index::CommIndex;
 use clc_trace::MpiRank;
 
 /// The rank with which OTF2 says "undefined".
-pub const UNDEFINED_RANK: u32 = u32::MAX;
+pub(crate) const UNDEFINED_RANK: u32 = u32::MAX;
 
 /// The process of a message whose peer is undefined or not in the communicator.
-pub const NO_PROCESS: MpiRank = MpiRank(UNDEFINED_RANK);
+pub(crate) const NO_PROCESS: MpiRank = MpiRank(UNDEFINED_RANK);
 
 /// What distinguishes the messages between two processes for the matching rules of MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +30,6 @@ pub struct MessageEnd {
 }
 
 /// A length in 32 bits: itself if it fits. Equal lengths stay equal.
-pub fn short(length: u64) -> u32 {
+pub(crate) fn short(length: u64) -> u32 {
     (length ^ length >> 32) as u32
 }

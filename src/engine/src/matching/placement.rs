@@ -60,7 +60,7 @@ impl Placement {
     }
 
     /// The analysis rank that hosts the timeline of this process.
-    pub fn host_of_process(&self, rank: MpiRank) -> AnalysisRank {
+    pub(crate) fn host_of_process(&self, rank: MpiRank) -> AnalysisRank {
         self.host_of(TimelineNumber::of_process(rank))
     }
 

@@ -6,12 +6,12 @@
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel, checked_index};
-use crate::matching::collectives::Collectives;
+use crate::matching::collectives::instances::Collectives;
 use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
-use crate::matching::offers::tell_indices;
+use crate::matching::messages::offers::tell_indices;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{Error, Event, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
@@ -228,6 +228,27 @@ fn split_channels(
     let destinations = told(exchange_values(transport, ends)?);
 
     // The pieces of a channel are in the order of the numbers of their two timelines, at both ends.
+    let answers = split_incoming(numbers, moved, &sources, messages)?;
+    let mut split = split_outgoing(numbers, moved, &destinations, messages);
+    for end in exchange_values(transport, answers)?.into_iter().flat_map(|(_, ends)| ends) {
+        if let Some(piece) = split[end.channel as usize].get_mut(end.piece as usize) {
+            piece.remote = end.index;
+        }
+    }
+    messages.outgoing = split.into_iter().flatten().collect();
+    Ok(())
+}
+
+/// For each other end, by the place of its channel here: the timeline of each of its events.
+type Told = BTreeMap<u32, Vec<TimelineNumber>>;
+
+/// Splits the receiving ends; what the hosts of the sending ends have to know of that.
+fn split_incoming(
+    numbers: Numbers,
+    moved: &BTreeMap<LocalTimeline, Moved>,
+    sources: &Told,
+    messages: &mut Messages,
+) -> Result<BTreeMap<AnalysisRank, Vec<NewEnd>>> {
     let mut answers: BTreeMap<AnalysisRank, Vec<NewEnd>> = BTreeMap::new();
     let mut incoming: Vec<InChannel> = Vec::with_capacity(messages.incoming.len());
     for (index, channel) in (0..).zip(std::mem::take(&mut messages.incoming)) {
@@ -262,7 +283,16 @@ fn split_channels(
         }
     }
     messages.incoming = incoming;
+    Ok(answers)
+}
 
+/// Splits the sending ends: the pieces of each, without those that a timeline sends to itself.
+fn split_outgoing(
+    numbers: Numbers,
+    moved: &BTreeMap<LocalTimeline, Moved>,
+    destinations: &Told,
+    messages: &mut Messages,
+) -> Vec<Vec<OutChannel>> {
     let mut split: Vec<Vec<OutChannel>> = Vec::with_capacity(messages.outgoing.len());
     for (index, channel) in (0..).zip(std::mem::take(&mut messages.outgoing)) {
         let moved = moved.get(&channel.source);
@@ -285,13 +315,7 @@ fn split_channels(
         }
         split.push(pieces.into_values().filter(|piece| numbers.of(piece.source) != piece.destination).collect());
     }
-    for end in exchange_values(transport, answers)?.into_iter().flat_map(|(_, ends)| ends) {
-        if let Some(piece) = split[end.channel as usize].get_mut(end.piece as usize) {
-            piece.remote = end.index;
-        }
-    }
-    messages.outgoing = split.into_iter().flatten().collect();
-    Ok(())
+    split
 }
 
 /// The orders between threads of one process, as channels both of whose ends are here.

@@ -140,7 +140,7 @@ impl RecordedTimes {
 }
 
 /// Visited events of one timeline, in its order, as parallel arrays: 20 bytes each, and 4 less when the recorded times have been
-/// [forgotten](SyncTimeline::forget_recorded_times).
+/// forgotten (`forget_recorded_times`).
 #[derive(Debug, Clone, Default)]
 pub struct SyncTimeline {
     /// Pre-synchronised time C in ticks; nondecreasing.
@@ -155,7 +155,7 @@ pub struct SyncTimeline {
 
 impl SyncTimeline {
     /// Links have to be below this.
-    pub const LINKS: usize = 1 << (u32::BITS - KIND_BITS);
+    pub(crate) const LINKS: usize = 1 << (u32::BITS - KIND_BITS);
 
     /// Number of visited events.
     pub fn len(&self) -> usize {
@@ -223,7 +223,7 @@ impl SyncTimeline {
     /// # Errors
     /// There are too many.
     #[inline(always)]
-    pub fn push(&mut self, time: i64, raw: i64, number: EventNumber, location: u32) -> Result<u32> {
+    pub(crate) fn push(&mut self, time: i64, raw: i64, number: EventNumber, location: u32) -> Result<u32> {
         let index = u32::try_from(self.time.len())
             .map_err(|_| Error::new("more than 2^32 synchronisation events in one process").at_event(number))?;
         self.time.push(time);
@@ -255,7 +255,7 @@ impl SyncTimeline {
     }
 
     /// Takes an event's part on one channel back.
-    pub fn unlink(&mut self, index: u32, channel: u32, several: &mut [Vec<u32>]) {
+    pub(crate) fn unlink(&mut self, index: u32, channel: u32, several: &mut [Vec<u32>]) {
         match self.kind(index as usize) {
             SyncKind::Fan | SyncKind::Join => {
                 let left = &mut several[self.link(index as usize)];
@@ -274,7 +274,7 @@ impl SyncTimeline {
     }
 
     /// Frees the memory of the recorded times, which the replay does not need.
-    pub fn forget_recorded_times(&mut self) {
+    pub(crate) fn forget_recorded_times(&mut self) {
         self.recorded = RecordedTimes::default();
     }
 
@@ -348,7 +348,7 @@ pub struct MirroredLinks {
 impl<'a> ReplayTimeline<'a> {
     /// Of a timeline; with `mirrored` for the mirrored replay.
     #[inline]
-    pub fn new(of: &'a SyncTimeline, mirrored: Option<&'a MirroredLinks>) -> Self {
+    pub(crate) fn new(of: &'a SyncTimeline, mirrored: Option<&'a MirroredLinks>) -> Self {
         match mirrored {
             Some(_) => ReplayTimeline { of, mask: usize::MAX, end: of.len(), kinds: MIRRORED_KINDS, links: mirrored },
             None => ReplayTimeline { of, mask: 0, end: 0, kinds: KINDS, links: None },
@@ -357,13 +357,8 @@ impl<'a> ReplayTimeline<'a> {
 
     /// Number of visited events.
     #[inline]
-    pub fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.of.len()
-    }
-
-    /// Whether no event is visited.
-    pub fn is_empty(self) -> bool {
-        self.of.is_empty()
     }
 
     /// The index of an event in the timeline as it is.
@@ -374,50 +369,45 @@ impl<'a> ReplayTimeline<'a> {
 
     /// Pre-synchronised time C of an event.
     #[inline]
-    pub fn time(self, event: usize) -> i64 {
+    pub(crate) fn time(self, event: usize) -> i64 {
         let mask = self.mask as i64;
         (self.of.time[self.own(event)] ^ mask) - mask
     }
 
     /// Number of an event in its location.
     #[inline]
-    pub fn number(self, event: usize) -> EventNumber {
+    pub(crate) fn number(self, event: usize) -> EventNumber {
         self.of.number(self.own(event))
     }
 
     /// Index of an event's location within the timeline.
     #[inline]
-    pub fn location(self, event: usize) -> u32 {
+    pub(crate) fn location(self, event: usize) -> u32 {
         self.of.location(self.own(event))
     }
 
     /// Where an event stands in the timeline.
     #[inline]
-    pub fn position(self, event: usize) -> Position {
+    pub(crate) fn position(self, event: usize) -> Position {
         Position { time: Ticks(self.time(event)), location: self.location(event), number: self.number(event) }
     }
 
     /// What an event does.
     #[inline]
-    pub fn kind(self, event: usize) -> SyncKind {
+    pub(crate) fn kind(self, event: usize) -> SyncKind {
         let bits = self.of.part[self.own(event)] & ((1 << KIND_BITS) - 1);
         SyncKind::of(self.kinds >> (4 * bits) & ((1 << KIND_BITS) - 1))
     }
 
     /// With whom it does that; the meaning depends on the kind.
     #[inline]
-    pub fn link(self, event: usize) -> usize {
+    pub(crate) fn link(self, event: usize) -> usize {
         let own = self.own(event);
         let link = self.of.link(own);
         match self.links {
             Some(links) if self.of.kind(own) == SyncKind::Receive => links.outgoing[link] as usize,
             _ => link,
         }
-    }
-
-    /// Kind and link of every event.
-    pub fn parts(self) -> impl Iterator<Item = (SyncKind, usize)> + 'a {
-        (0..self.len()).map(move |event| (self.kind(event), self.link(event)))
     }
 }
 

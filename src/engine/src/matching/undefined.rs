@@ -55,7 +55,7 @@ impl Gaps {
     pub const MOST: usize = 64;
 
     /// Takes the events without a peer out of `lists`, each of which is in order, and tells where they may be missing in the others.
-    pub fn take<T: Ord + Copy>(lists: &mut HashMap<MessageKey, Vec<T>>) -> (Vec<T>, HashMap<MessageKey, Gaps>) {
+    pub(crate) fn take<T: Ord + Copy>(lists: &mut HashMap<MessageKey, Vec<T>>) -> (Vec<T>, HashMap<MessageKey, Gaps>) {
         let keys: Vec<MessageKey> = lists.keys().filter(|key| key.peer == NO_PROCESS).copied().collect();
         let undefined: HashMap<(CommIndex, u32), Vec<T>> =
             keys.iter().filter_map(|key| Some(((key.comm, key.tag), lists.remove(key)?))).collect();
@@ -77,7 +77,7 @@ impl Gaps {
 
 /// Which events of the end of a channel that has `more` events belong to those of the end that has `fewer`, and `gaps`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EndAlignment {
+pub(crate) struct EndAlignment {
     /// Positions of the longer end, ascending, whose partner is missing.
     pub skipped: Vec<u32>,
     /// How many of the others are matched, from the first one.
@@ -86,7 +86,7 @@ pub struct EndAlignment {
 
 impl EndAlignment {
     /// The rule of this module.
-    pub fn new(more: usize, fewer: usize, gaps: Option<&Gaps>) -> EndAlignment {
+    pub(crate) fn new(more: usize, fewer: usize, gaps: Option<&Gaps>) -> EndAlignment {
         match gaps {
             Some(gaps) if gaps.count > 0 && more > fewer => {
                 if (more - fewer) as u64 == gaps.count && gaps.after.len() as u64 == gaps.count {
@@ -104,7 +104,7 @@ impl EndAlignment {
     }
 
     /// Leaves the matched events in the list of the longer end.
-    pub fn apply(&self, list: &mut Vec<u32>) {
+    pub(crate) fn apply(&self, list: &mut Vec<u32>) {
         if !self.skipped.is_empty() {
             let mut skipped = self.skipped.iter().copied().peekable();
             let mut position = 0;

@@ -18,12 +18,12 @@ impl Advances {
     const AWAITED: u32 = u32::MAX;
 
     /// Of so many events, none of which has a bound.
-    pub fn none(events: usize) -> Advances {
+    pub(crate) fn none(events: usize) -> Advances {
         Advances::Narrow(vec![0; events])
     }
 
     /// Makes an event wait for its bound.
-    pub fn wait(&mut self, event: usize) {
+    pub(crate) fn wait(&mut self, event: usize) {
         match self {
             Advances::Narrow(advances) => advances[event] = Advances::AWAITED,
             Advances::Wide(advances) => advances[event] = -1,
@@ -32,7 +32,7 @@ impl Advances {
 
     /// The advance of an event, or of its bound; `None` if the bound has not arrived yet.
     #[inline]
-    pub fn known(&self, event: usize) -> Option<i64> {
+    pub(crate) fn known(&self, event: usize) -> Option<i64> {
         match self {
             Advances::Narrow(advances) => {
                 let advance = advances[event];
@@ -44,13 +44,13 @@ impl Advances {
 
     /// The advance of an event that has been visited.
     #[inline]
-    pub fn of(&self, event: usize) -> i64 {
+    pub(crate) fn of(&self, event: usize) -> i64 {
         self.known(event).unwrap_or(0)
     }
 
     /// Gives an event its advance, or that of its bound.
     #[inline]
-    pub fn set(&mut self, event: usize, advance: i64) {
+    pub(crate) fn set(&mut self, event: usize, advance: i64) {
         let advance = advance.max(0);
         match self {
             Advances::Narrow(advances) if advance < i64::from(Advances::AWAITED) => advances[event] = advance as u32,

@@ -5,7 +5,7 @@
 //! other direction is [`crate::replay::upper_bounds`].
 
 use crate::comm::{AnalysisRank, Transport};
-use crate::matching::collectives::{HostedComm, HostedMember, InstanceIndex};
+use crate::matching::collectives::instances::{HostedComm, HostedMember, InstanceIndex};
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
 use crate::replay::rounds::{Rounds, TimeLists};

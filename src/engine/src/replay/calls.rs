@@ -1,7 +1,7 @@
 //! Who waited for whom, by durations of calls: [`clc_clock::waits`], from all analysis ranks.
 
 use crate::comm::{AnalysisRank, Transport, gather_values};
-use crate::matching::collectives::{CollectiveComm, HostedMember, InstanceIndex};
+use crate::matching::collectives::instances::{CollectiveComm, HostedMember, InstanceIndex};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::homes::{self, OfInstances};

@@ -14,7 +14,7 @@
 //! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
 use crate::comm::{AnalysisRank, GroupId, MaxExcluding, ReduceOp, Transport};
-use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex};
+use crate::matching::collectives::instances::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex};
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
@@ -45,7 +45,7 @@ pub struct Groups {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Option<Groups>> {
+pub(crate) fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Option<Groups>> {
     let one_each = host_of(program.first) == transport.rank() && program.timelines.len() <= 1;
     let comms = &program.collectives.comms;
     let needed = comms.len() + comms.iter().filter(|comm| has_prefix(comm)).count();
@@ -76,7 +76,7 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
 
 impl Groups {
     /// Those of the mirrored replay of the same `program`: where ranks are reversed, so are the groups.
-    pub fn mirrored(&self, program: &Program) -> Groups {
+    pub(crate) fn mirrored(&self, program: &Program) -> Groups {
         let comms = program.collectives.numbered().zip(&self.forward);
         let forward = comms.map(|((index, comm), group)| match self.reversed.get(&index) {
             Some(reversed) if has_prefix(comm) => *reversed,
@@ -123,7 +123,7 @@ type TimestampWords = [i64; 2];
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn forward(
+pub(crate) fn forward(
     transport: &mut dyn Transport,
     program: &Program,
     groups: &Groups,
@@ -136,7 +136,7 @@ pub fn forward(
 ///
 /// # Errors
 /// As [`forward`].
-pub fn forward_from<T: AsRef<[i64]>>(
+pub(crate) fn forward_from<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
     base: &[T],
@@ -222,7 +222,7 @@ fn replay(
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn backward(
+pub(crate) fn backward(
     transport: &mut dyn Transport,
     program: &Program,
     groups: &Groups,

@@ -1,7 +1,7 @@
 //! Every happened-before pair, checked against given times.
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
-use crate::matching::collectives::{HostedComm, InstanceIndex};
+use crate::matching::collectives::instances::{HostedComm, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;

@@ -31,7 +31,7 @@ pub struct CommonCorrection {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn sum(transport: &mut dyn Transport, values: &[i128]) -> Result<Vec<i128>> {
+pub(crate) fn sum(transport: &mut dyn Transport, values: &[i128]) -> Result<Vec<i128>> {
     // Two words each, so that no sum of 2^31 of them overflows.
     let mut words: Vec<i64> =
         values.iter().flat_map(|value| [(value >> 32) as i64, (value & 0xffff_ffff) as i64]).collect();
@@ -44,7 +44,7 @@ pub fn sum(transport: &mut dyn Transport, values: &[i128]) -> Result<Vec<i128>> 
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn common_times(
+pub(crate) fn common_times(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[Vec<i64>],

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u32>> {
+pub(super) fn components(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u32>> {
     let mut forest = Forest::new(program.nodes.len());
     for channel in program.messages.outgoing.iter().filter(|channel| !channel.sends.is_empty()) {
         forest.join(program.number(channel.source).0, channel.destination.0);
@@ -38,7 +38,7 @@ fn join_members(program: &Program, forest: &mut Forest) {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u32>> {
+pub(super) fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u32>> {
     let here = transport.rank();
     let mut forest = Forest::new(program.nodes.len());
     let mut edges: BTreeSet<(u32, u32)> = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! What the members of communicators contribute to their collective instances, and what each is bounded by.
 
 use crate::comm::{MaxExcluding, Transport};
-use crate::matching::collectives::{CollectiveComm, HostedMember, InstanceIndex};
+use crate::matching::collectives::instances::{CollectiveComm, HostedMember, InstanceIndex};
 use crate::replay::advances::EventTimes;
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};

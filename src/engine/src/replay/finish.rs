@@ -17,7 +17,7 @@ use controlled_logical_clock::forward::ForwardParameters;
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn finish(
+pub(super) fn finish(
     transport: &mut dyn Transport,
     program: &Program,
     groups: Option<&Groups>,

@@ -19,7 +19,7 @@ pub struct Forward {
 
 impl Forward {
     /// Before the replay: every logical receive waits for its bound.
-    pub fn new(program: &Program) -> Forward {
+    pub(crate) fn new(program: &Program) -> Forward {
         let bounds_of = |timeline: ReplayTimeline<'_>| {
             let mut bounds = Advances::none(timeline.len());
             for event in 0..timeline.len() {
@@ -51,7 +51,7 @@ impl Forward {
     }
 
     /// Makes every end of a collective wait, whether it is a logical receive or not.
-    pub fn wait_at_every_end(&mut self, program: &Program) {
+    pub(crate) fn wait_at_every_end(&mut self, program: &Program) {
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let bounds = &mut self.advances[member.timeline];
@@ -63,7 +63,7 @@ impl Forward {
 
 /// The clock of one timeline with what it needs of the events before.
 #[derive(Debug)]
-pub struct TimelineClock {
+pub(crate) struct TimelineClock {
     clock: ForwardClock,
     /// (C, LC) of the last visited event, per location of the timeline.
     previous: Vec<Option<(Ticks, Ticks)>>,
@@ -74,7 +74,7 @@ pub struct TimelineClock {
 
 impl TimelineClock {
     /// At the beginning of a timeline.
-    pub fn new(parameters: ForwardParameters) -> Self {
+    pub(crate) fn new(parameters: ForwardParameters) -> Self {
         TimelineClock {
             clock: ForwardClock::new(parameters),
             previous: Vec::new(),
@@ -86,7 +86,7 @@ impl TimelineClock {
     /// Visits an event of location `location` at `time` with `bound`. Its distance from the event before is that of their
     /// `original` times, which are the same as `time` but where a replay starts from times that were corrected before.
     #[inline]
-    pub fn step(
+    pub(crate) fn step(
         &mut self,
         location: u32,
         time: i64,
@@ -105,17 +105,17 @@ impl TimelineClock {
     }
 
     /// The largest advance so far.
-    pub fn largest_advance(&self) -> Ticks {
+    pub(crate) fn largest_advance(&self) -> Ticks {
         self.largest_advance
     }
 
     /// Sum of the jumps so far.
-    pub fn jumps(&self) -> i128 {
+    pub(crate) fn jumps(&self) -> i128 {
         self.jumps
     }
 
     /// The advance at the beginning of the present decay.
-    pub fn advance(&self) -> Ticks {
+    pub(crate) fn advance(&self) -> Ticks {
         self.clock.advance()
     }
 }

@@ -5,7 +5,7 @@
 //! before it only, so there each member has its own.
 
 use crate::comm::Transport;
-use crate::matching::collectives::{CollectiveComm, InstanceIndex, Slot};
+use crate::matching::collectives::instances::{CollectiveComm, InstanceIndex, Slot};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::Program;
 use clc_trace::workers::Workers;
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 /// The latest begin, and the latest one of those on other clocks: (time, clock).
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LatestBegins([Option<(i64, u32)>; 2]);
+pub(crate) struct LatestBegins([Option<(i64, u32)>; 2]);
 
 impl LatestBegins {
     #[inline]
@@ -45,12 +45,12 @@ impl LatestBegins {
     }
 
     /// The latest begin of all.
-    pub fn of_all(&self) -> Option<(i64, u32)> {
+    pub(crate) fn of_all(&self) -> Option<(i64, u32)> {
         self.0[0]
     }
 
     /// The latest begin that was not on `clock`.
-    pub fn on_another_clock(&self, clock: u32) -> Option<(i64, u32)> {
+    pub(crate) fn on_another_clock(&self, clock: u32) -> Option<(i64, u32)> {
         self.0.into_iter().flatten().find(|&(_, sender)| sender != clock)
     }
 
@@ -119,7 +119,7 @@ impl OfInstances for Begins {
 
 impl Begins {
     /// What a receiver with this rank in the communicator waited for.
-    pub fn before(&self, comm: &CollectiveComm, instance: InstanceIndex, rank: CommRank) -> LatestBegins {
+    pub(crate) fn before(&self, comm: &CollectiveComm, instance: InstanceIndex, rank: CommRank) -> LatestBegins {
         self.of_slot(comm.slot(instance, comm.group_before(rank)), instance, rank)
     }
 

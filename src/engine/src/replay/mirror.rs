@@ -8,7 +8,7 @@
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel};
-use crate::matching::collectives::{
+use crate::matching::collectives::instances::{
     CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, MemberPlace, Membership,
 };
 use crate::matching::matched::Messages;
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn mirrored(transport: &mut dyn Transport, program: &Program) -> Result<Program> {
+pub(super) fn mirrored(transport: &mut dyn Transport, program: &Program) -> Result<Program> {
     let (messages, place) = messages(transport, program)?;
     let collectives = collectives(program);
     let mut mirrored = Program {
@@ -267,8 +267,10 @@ mod tests {
         program.messages.incoming.push(into);
         let mirrored = mirrored(&mut LocalTransport::alone(), &program).unwrap();
         for local in [0, 1].map(LocalTimeline) {
-            for (event, (kind, link)) in mirrored.timeline(local).parts().enumerate() {
-                let list = match kind {
+            let timeline = mirrored.timeline(local);
+            for event in 0..timeline.len() {
+                let link = timeline.link(event);
+                let list = match timeline.kind(event) {
                     SyncKind::Send => &mirrored.messages.outgoing[link].sends,
                     _ => &mirrored.messages.incoming[link].receives,
                 };

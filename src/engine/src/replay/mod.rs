@@ -1,18 +1,18 @@
 //! The replay: timelines run, timestamps travel, corrections come out. Knows the clock's mathematics, matching and transport;
 //! no file formats, no printing.
 
-pub mod advances;
+pub(crate) mod advances;
 pub mod amortise;
 pub mod bounds;
 pub mod calls;
-pub mod canonical;
+pub(crate) mod canonical;
 pub mod clock_condition;
-pub mod common;
+pub(crate) mod common;
 mod components;
 pub mod contributions;
 pub mod dataflow;
 mod finish;
-pub mod forward;
+pub(crate) mod forward;
 mod homes;
 pub mod latest;
 mod mirror;
@@ -25,4 +25,4 @@ mod rounds;
 pub mod settle;
 mod stall;
 pub mod upper_bounds;
-pub mod violation;
+pub(crate) mod violation;

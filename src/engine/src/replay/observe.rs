@@ -5,7 +5,7 @@
 
 use crate::comm::{AnalysisRank, Transport, gather_owned, gather_values};
 use crate::matching::channels::Lengths;
-use crate::matching::instances::HostedMember;
+use crate::matching::collectives::instances::HostedMember;
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;

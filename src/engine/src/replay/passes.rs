@@ -155,8 +155,7 @@ fn replay(
     parameters: &Parameters,
     progress: &dyn Progress,
 ) -> Result<Passes> {
-    let mut outcome =
-        Passes { groups: canonical::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
+    let groups = canonical::prepare(transport, program)?;
     let violation = match parameters.form {
         CorrectionForm::Common => Violation::of(transport, program)?,
         CorrectionForm::Paper => Violation::default(),
@@ -165,133 +164,180 @@ fn replay(
     if violation.is_one_way() && decay < ONE_WAY_DECAY {
         decay = ONE_WAY_DECAY;
     }
-    let violation = violation.total;
-    let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
-    let together = match (parameters.form, &outcome.groups) {
+    let together = match (parameters.form, &groups) {
         (CorrectionForm::Common, None) if transport.size() > 1 => Simultaneity::InTurns,
         (CorrectionForm::Common, None) if workers.threads() > 1 => Simultaneity::OnThreads,
         _ => Simultaneity::No,
     };
-    let mut mirror: Option<Mirrored> = None;
-    // The first pass, if D₀ came with it.
-    let mut first = None;
-    let mut least = None;
-    match &outcome.groups {
-        Some(groups) => {
-            tracing::info!("canonical replay: one process per analysis rank, blocking operations");
-            if let Some(advance) = groups.lamport_advance {
-                least = Some(largest(transport, advance)?);
-            }
-        }
-        None => {
-            tracing::info!("dataflow replay: batched timestamps");
-            let mut replayed = || dataflow::replay_with_lamport(transport, program, constants(decay));
-            let (forward, advance) = match together {
-                Simultaneity::OnThreads => {
-                    let (replayed, mirrored) =
-                        workers.both(&mut replayed, || Mirrored::alone(program, constants(decay)));
-                    let replayed = replayed?;
-                    mirror = Some(mirrored?);
-                    replayed
-                }
-                Simultaneity::InTurns => {
-                    let own = Mirrored::new(transport, program, None)?;
-                    let (forward, advance, back) =
-                        dataflow::replay_both_with_lamport(transport, program, &own.program, constants(decay))?;
-                    mirror = Some(Mirrored { forward: back, decay: Some(decay), ..own });
-                    (forward, advance)
-                }
-                Simultaneity::No => replayed()?,
-            };
-            let advance = largest(transport, advance.unwrap_or(GIVEN_UP))?;
-            if advance != GIVEN_UP {
-                (first, least) = (Some(forward), Some(advance));
-            }
-        }
-    }
-    // Its times are not needed any more when those of the passes take their memory.
-    let least = match least {
-        Some(least) => least,
-        None => {
-            let advance = dataflow::replay(transport, program, dataflow::LAMPORT)?.largest_advance;
-            largest(transport, advance)?
-        }
-    };
-    if least == Ticks::ZERO {
+    let violation = violation.total;
+    let mut replays = Replays { workers, program, parameters, violation, together, groups, mirror: None };
+    let (mut first, least_advance) = replays.least_advance(transport, decay)?;
+    if least_advance == Ticks::ZERO {
         return Ok(Passes::of_consistent(parameters.form));
     }
-    outcome.least_advance = least;
+    let mut passes = Vec::new();
     loop {
         progress.step("pass");
-        let forward = match (first.take(), &outcome.groups) {
-            (Some(forward), _) => forward,
-            (None, Some(groups)) => canonical::forward(transport, program, groups, constants(decay))?,
-            (None, None) if together == Simultaneity::InTurns => {
-                let own = match mirror.take() {
+        let forward = match first.take() {
+            Some(forward) => forward,
+            None => replays.forward(transport, decay)?,
+        };
+        let next = next_decay(decay).filter(|_| passes.len() as u32 + 1 < parameters.max_passes);
+        let mut pass = replays.judged(transport, &forward, decay, least_advance)?;
+        progress.advance(program.events());
+        // Where even the forward replay is not good enough, there is no need of the mirrored one.
+        if parameters.form == CorrectionForm::Common && (pass.accepted || next.is_none()) {
+            replays.mirror(transport, &mut pass)?;
+        }
+        passes.push(pass);
+        tracing::info!(
+            pass = passes.len(),
+            gamma = 1.0 - decay.to_f64(),
+            largest_advance = pass.largest_advance.0,
+            error = pass.error
+        );
+        if pass.accepted || next.is_none() {
+            let Replays { groups, mirror: mirrored, .. } = replays;
+            let result = Some((forward, decay));
+            return Ok(Passes { least_advance, form: parameters.form, shared: None, passes, groups, mirrored, result });
+        }
+        decay = next.unwrap_or(decay);
+    }
+}
+
+/// What the passes are made of.
+struct Replays<'a> {
+    workers: Workers,
+    program: &'a Program,
+    parameters: &'a Parameters,
+    /// The sum of all violations.
+    violation: i128,
+    together: Simultaneity,
+    /// The communicators of the canonical replay, if it is used.
+    groups: Option<Groups>,
+    /// The mirrored replay, once there is one.
+    mirror: Option<Mirrored>,
+}
+
+impl Replays<'_> {
+    fn constants(&self, decay: Fraction) -> ForwardParameters {
+        ForwardParameters { decay, separation: self.parameters.minimum_separation }
+    }
+
+    /// D₀, and the first pass if it came with that.
+    fn least_advance(&mut self, transport: &mut dyn Transport, decay: Fraction) -> Result<(Option<Forward>, Ticks)> {
+        let mut first = None;
+        let mut least = None;
+        match &self.groups {
+            Some(groups) => {
+                tracing::info!("canonical replay: one process per analysis rank, blocking operations");
+                if let Some(advance) = groups.lamport_advance {
+                    least = Some(largest(transport, advance)?);
+                }
+            }
+            None => {
+                tracing::info!("dataflow replay: batched timestamps");
+                let (forward, advance) = self.forward_with_lamport(transport, decay)?;
+                let advance = largest(transport, advance.unwrap_or(GIVEN_UP))?;
+                if advance != GIVEN_UP {
+                    (first, least) = (Some(forward), Some(advance));
+                }
+            }
+        }
+        let least = match least {
+            Some(least) => least,
+            // Its times are not needed any more when those of the passes take their memory.
+            None => {
+                let advance = dataflow::replay(transport, self.program, dataflow::LAMPORT)?.largest_advance;
+                largest(transport, advance)?
+            }
+        };
+        Ok((first, least))
+    }
+
+    /// A replay by the dataflow form, together with the plain Lamport clock's advance here, if that did not give up.
+    fn forward_with_lamport(
+        &mut self,
+        transport: &mut dyn Transport,
+        decay: Fraction,
+    ) -> Result<(Forward, Option<Ticks>)> {
+        let (program, constants) = (self.program, self.constants(decay));
+        let mut replayed = || dataflow::replay_with_lamport(transport, program, constants);
+        match self.together {
+            Simultaneity::OnThreads => {
+                let (replayed, mirrored) = self.workers.both(&mut replayed, || Mirrored::alone(program, constants));
+                let replayed = replayed?;
+                self.mirror = Some(mirrored?);
+                Ok(replayed)
+            }
+            Simultaneity::InTurns => {
+                let own = Mirrored::new(transport, program, None)?;
+                let (forward, advance, back) =
+                    dataflow::replay_both_with_lamport(transport, program, &own.program, constants)?;
+                self.mirror = Some(Mirrored { forward: back, decay: Some(decay), ..own });
+                Ok((forward, advance))
+            }
+            Simultaneity::No => replayed(),
+        }
+    }
+
+    /// The forward replay of a pass, if need be with the mirrored one.
+    fn forward(&mut self, transport: &mut dyn Transport, decay: Fraction) -> Result<Forward> {
+        let (program, constants) = (self.program, self.constants(decay));
+        match &self.groups {
+            Some(groups) => canonical::forward(transport, program, groups, constants),
+            None if self.together == Simultaneity::InTurns => {
+                let own = match self.mirror.take() {
                     Some(own) => own,
                     None => Mirrored::new(transport, program, None)?,
                 };
                 // What is there was replayed with another γ, and takes memory.
                 let own = Mirrored { forward: Forward::default(), ..own };
-                let (forward, back) = dataflow::replay_both(transport, program, &own.program, constants(decay))?;
-                mirror = Some(Mirrored { forward: back, decay: Some(decay), ..own });
-                forward
+                let (forward, back) = dataflow::replay_both(transport, program, &own.program, constants)?;
+                self.mirror = Some(Mirrored { forward: back, decay: Some(decay), ..own });
+                Ok(forward)
             }
-            (None, None) if together == Simultaneity::OnThreads => {
+            None if self.together == Simultaneity::OnThreads => {
                 // What is there was replayed with another γ, and takes memory.
-                drop(mirror.take());
-                let replayed = || dataflow::replay(transport, program, constants(decay));
-                let (forward, mirrored) = workers.both(replayed, || Mirrored::alone(program, constants(decay)));
+                drop(self.mirror.take());
+                let replayed = || dataflow::replay(transport, program, constants);
+                let (forward, mirrored) = self.workers.both(replayed, || Mirrored::alone(program, constants));
                 let forward = forward?;
-                mirror = Some(mirrored?);
-                forward
+                self.mirror = Some(mirrored?);
+                Ok(forward)
             }
-            (None, None) => dataflow::replay(transport, program, constants(decay))?,
-        };
+            None => dataflow::replay(transport, program, constants),
+        }
+    }
+
+    /// A pass by its forward replay, without the mirrored one.
+    fn judged(&self, transport: &mut dyn Transport, forward: &Forward, decay: Fraction, least: Ticks) -> Result<Pass> {
         let largest_advance = largest(transport, forward.largest_advance)?;
-        let next = next_decay(decay).filter(|_| outcome.passes.len() as u32 + 1 < parameters.max_passes);
-        let mut pass = match parameters.form {
-            CorrectionForm::Paper => Pass {
-                decay,
-                largest_advance,
-                error: error(largest_advance, least),
-                accepted: parameters.max_error.allows(largest_advance, least),
-                mirrored: None,
-            },
+        let max_error = self.parameters.max_error;
+        let (error, accepted) = match self.parameters.form {
+            CorrectionForm::Paper => (error(largest_advance, least), max_error.allows(largest_advance, least)),
             CorrectionForm::Common => {
                 let jumps = sum(transport, &[forward.jumps])?[0];
-                let (error, accepted) = within(jumps, violation, parameters.max_error);
-                Pass { decay, largest_advance, error, accepted, mirrored: None }
+                within(jumps, self.violation, max_error)
             }
         };
-        progress.advance(program.events());
-        // Where even the forward replay is not good enough, there is no need of the mirrored one.
-        if parameters.form == CorrectionForm::Common && (pass.accepted || next.is_none()) {
-            let mut mirrored = match mirror.take() {
-                Some(mirrored) => mirrored,
-                None => Mirrored::new(transport, program, outcome.groups.as_ref())?,
-            };
-            mirrored.replay(transport, constants(decay))?;
-            let largest_advance = largest(transport, mirrored.forward.largest_advance)?;
-            let jumps = sum(transport, &[mirrored.forward.jumps])?[0];
-            let (error, accepted) = within(jumps, violation, parameters.max_error);
-            pass.accepted &= accepted;
-            pass.mirrored = Some(MirroredPass { largest_advance, error });
-            mirror = Some(mirrored);
-        }
-        outcome.passes.push(pass);
-        tracing::info!(
-            pass = outcome.passes.len(),
-            gamma = 1.0 - decay.to_f64(),
-            largest_advance = largest_advance.0,
-            error = pass.error
-        );
-        if pass.accepted || next.is_none() {
-            outcome.mirrored = mirror;
-            outcome.result = Some((forward, decay));
-            return Ok(outcome);
-        }
-        decay = next.unwrap_or(decay);
+        Ok(Pass { decay, largest_advance, error, accepted, mirrored: None })
+    }
+
+    /// Adds the mirrored replay to a pass.
+    fn mirror(&mut self, transport: &mut dyn Transport, pass: &mut Pass) -> Result<()> {
+        let mut mirrored = match self.mirror.take() {
+            Some(mirrored) => mirrored,
+            None => Mirrored::new(transport, self.program, self.groups.as_ref())?,
+        };
+        mirrored.replay(transport, self.constants(pass.decay))?;
+        let largest_advance = largest(transport, mirrored.forward.largest_advance)?;
+        let jumps = sum(transport, &[mirrored.forward.jumps])?[0];
+        let (error, accepted) = within(jumps, self.violation, self.parameters.max_error);
+        pass.accepted &= accepted;
+        pass.mirrored = Some(MirroredPass { largest_advance, error });
+        self.mirror = Some(mirrored);
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! looked at.
 
 use crate::comm::{AnalysisRank, Transport, broadcast_value, gather_values};
-use crate::matching::collectives::InstanceIndex;
+use crate::matching::collectives::instances::InstanceIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::bounds::bounds;
 use crate::replay::clock_condition::{Candidate, SenderQuery, Worst, place, sender_of};

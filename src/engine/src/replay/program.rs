@@ -1,6 +1,6 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
-use crate::matching::collectives::{CollectiveComm, Collectives, HostedComm, HostedMember, InstanceIndex};
+use crate::matching::collectives::instances::{CollectiveComm, Collectives, HostedComm, HostedMember, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
@@ -59,7 +59,7 @@ pub struct OwnTimelines {
 /// No logical send bounds this event.
 pub const NO_LOWER_BOUND: i64 = i64::MIN;
 /// No logical receive bounds this event.
-pub const NO_UPPER_BOUND: i64 = i64::MAX;
+pub(crate) const NO_UPPER_BOUND: i64 = i64::MAX;
 
 impl Program {
     /// A hosted timeline, in the direction of the replay.
@@ -69,7 +69,7 @@ impl Program {
     }
 
     /// All hosted timelines, in the direction of the replay.
-    pub fn replay_timelines(&self) -> impl Iterator<Item = ReplayTimeline<'_>> {
+    pub(crate) fn replay_timelines(&self) -> impl Iterator<Item = ReplayTimeline<'_>> {
         self.timelines.iter().map(|timeline| ReplayTimeline::new(timeline, self.mirrored.as_ref()))
     }
 
@@ -100,11 +100,6 @@ impl Program {
     /// The hosted timelines that have no location's own clock, in order: one per process, and those of other location groups.
     pub fn shared_timelines(&self) -> impl Iterator<Item = LocalTimeline> + use<> {
         (0..self.shared()).map(LocalTimeline::at)
-    }
-
-    /// The hosted timeline of the process that the locations of a hosted timeline belong to.
-    pub fn shared_by(&self, local: LocalTimeline) -> LocalTimeline {
-        LocalTimeline(self.process_of(self.number(local)).0 - self.first.0)
     }
 
     /// All hosted timelines of the process of a hosted timeline that is shared: that one first, then those that its locations have of their own.

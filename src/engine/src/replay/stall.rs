@@ -2,7 +2,7 @@
 
 use crate::comm::{AnalysisRank, Transport, all_gather_values};
 use crate::matching::channels::Trust;
-use crate::matching::collectives::InstanceIndex;
+use crate::matching::collectives::instances::InstanceIndex;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
@@ -18,7 +18,7 @@ const NAMED: usize = 32;
 
 /// Where a replay stopped before the end.
 #[derive(Debug)]
-pub struct Stopped {
+pub(crate) struct Stopped {
     /// The next event of every hosted timeline.
     pub position: Vec<usize>,
     /// What every event has got, see [`crate::replay::forward::Forward::advances`].
@@ -50,7 +50,7 @@ enum StallCause {
 
 /// The two ends of a channel: analysis rank, and index of the end there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ChannelId {
+pub(super) struct ChannelId {
     /// What its pairs are.
     pub trust: Trust,
     /// In [`crate::matching::matched::Messages::outgoing`].
@@ -108,7 +108,7 @@ fn name(program: &Program, waiting: &[StalledEvent], timeline: TimelineNumber) -
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: &Stopped) -> Result<Error> {
+pub(super) fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: &Stopped) -> Result<Error> {
     let (waiting, missing) = everywhere(transport, program, stopped)?;
     let suspects: Vec<UndefinedPeer> =
         all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
@@ -141,7 +141,7 @@ pub fn contradiction(transport: &mut dyn Transport, program: &Program, stopped: 
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn doubtful(transport: &mut dyn Transport, program: &Program, stopped: &Stopped) -> Result<Vec<ChannelId>> {
+pub(super) fn doubtful(transport: &mut dyn Transport, program: &Program, stopped: &Stopped) -> Result<Vec<ChannelId>> {
     let (waiting, missing) = everywhere(transport, program, stopped)?;
     let mut doubtful = Vec::new();
     for cycle in cycles(&waiting, &missing) {

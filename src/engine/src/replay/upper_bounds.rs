@@ -4,7 +4,7 @@
 
 use crate::comm::Transport;
 use crate::matching::channels::InChannel;
-use crate::matching::collectives::{HostedComm, MemberPlace};
+use crate::matching::collectives::instances::{HostedComm, MemberPlace};
 use crate::matching::hash::HashMap;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// What limits the logical sends of the hosted timelines.
 #[derive(Debug)]
-pub enum UpperBounds {
+pub(crate) enum UpperBounds {
     /// Of every visited event of the hosted timelines; [`NO_UPPER_BOUND`] for those that are no logical sends.
     Given(Vec<Vec<i64>>),
     /// To be looked up.
@@ -34,7 +34,11 @@ impl UpperBounds {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn exchange(transport: &mut dyn Transport, program: &Program, times: &LogicalTimes<'_>) -> Result<UpperBounds> {
+    pub(crate) fn exchange(
+        transport: &mut dyn Transport,
+        program: &Program,
+        times: &LogicalTimes<'_>,
+    ) -> Result<UpperBounds> {
         let remote = of_receives(transport, program, |channel, event| {
             let latency = program.message_latency(channel.source, program.number(channel.destination));
             times.at(channel.destination, event) - latency
@@ -61,7 +65,7 @@ impl UpperBounds {
     }
 
     /// For going through the visited events of a hosted timeline once, in order.
-    pub fn reader<'a>(&'a self, times: LogicalTimes<'a>, timeline: LocalTimeline) -> CapReader<'a> {
+    pub(crate) fn reader<'a>(&'a self, times: LogicalTimes<'a>, timeline: LocalTimeline) -> CapReader<'a> {
         let program = times.program;
         let channels = &program.messages.outgoing;
         debug_assert!(channels.is_sorted_by_key(|channel| channel.source));
@@ -111,7 +115,7 @@ pub fn of_receives(
 
 /// Gives the upper bounds of one event of a timeline after the other.
 #[derive(Debug)]
-pub struct CapReader<'a> {
+pub(crate) struct CapReader<'a> {
     upper_bounds: &'a UpperBounds,
     program: &'a Program,
     times: LogicalTimes<'a>,
@@ -133,7 +137,7 @@ fn take(next: &mut u32) -> u32 {
 impl CapReader<'_> {
     /// The cap of visited event `event`, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is no logical send.
     #[inline]
-    pub fn next(&mut self, event: usize) -> i64 {
+    pub(crate) fn next(&mut self, event: usize) -> i64 {
         let (remote, collectives) = match self.upper_bounds {
             UpperBounds::Given(upper_bounds) => return upper_bounds[self.timeline][event],
             UpperBounds::Wanted { remote, collectives } => (remote, collectives),

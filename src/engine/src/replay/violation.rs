@@ -10,7 +10,7 @@ use clc_trace::{Result, TimelineNumber};
 
 /// Sums over logical receives, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Violation {
+pub(crate) struct Violation {
     /// By how much the receives are too early.
     pub total: i128,
     /// The part of it by messages between processes of which the receiver never tells the sender anything, not even through others.
@@ -22,7 +22,7 @@ impl Violation {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn of(transport: &mut dyn Transport, program: &Program) -> Result<Violation> {
+    pub(crate) fn of(transport: &mut dyn Transport, program: &Program) -> Result<Violation> {
         let mutual = mutual(transport, program)?;
         let apart = |channel: usize| {
             let channel = &program.messages.incoming[channel];
@@ -40,7 +40,7 @@ impl Violation {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn here<T: AsRef<[i64]>>(
+    pub(crate) fn here<T: AsRef<[i64]>>(
         transport: &mut dyn Transport,
         program: &Program,
         times: &[T],
@@ -64,7 +64,7 @@ impl Violation {
     }
 
     /// Whether so much of it is one-way that nothing would contradict an advance that is too large.
-    pub fn is_one_way(&self) -> bool {
+    pub(crate) fn is_one_way(&self) -> bool {
         4 * self.one_way > self.total
     }
 }

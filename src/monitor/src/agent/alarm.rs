@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Raises the alarm once for each time that the job stands still. One agent of the job does so: that with the lowest number that is there.
-pub struct Watchman {
+pub(super) struct Watchman {
     alarm: Alarm,
     number: u32,
     looked: Instant,
@@ -24,7 +24,7 @@ pub struct Watchman {
 
 impl Watchman {
     /// For the agent with this number.
-    pub fn new(job: &Job, mut alarm: Alarm, number: u32) -> Watchman {
+    pub(super) fn new(job: &Job, mut alarm: Alarm, number: u32) -> Watchman {
         if alarm.file.is_relative() {
             alarm.file = job.directory.join(alarm.file);
         }
@@ -32,7 +32,7 @@ impl Watchman {
     }
 
     /// Looks at the job, if that is due: `moved` is when something moved last on this node, `ended` whether a process has ended here, and `gone` which agents are not there any more.
-    pub fn look(&mut self, job: &Job, moved: f64, ended: bool, gone: &BTreeSet<u32>) {
+    pub(super) fn look(&mut self, job: &Job, moved: f64, ended: bool, gone: &BTreeSet<u32>) {
         let quiet = moved > 0.0 && now() - moved >= self.alarm.seconds;
         if !(quiet || ended || self.raised.is_some()) || self.looked.elapsed() < LOOK || !self.is_first(job, gone) {
             return;

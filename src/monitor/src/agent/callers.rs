@@ -11,7 +11,7 @@ const LIMIT: usize = 4 * MOST;
 
 /// The connections of an agent. Whoever connects and does not ask makes room for others: it might be somebody who has no key.
 #[derive(Default)]
-pub struct Callers {
+pub(super) struct Callers {
     known: Mutex<Connections>,
 }
 
@@ -29,7 +29,7 @@ impl Callers {
     }
 
     /// Lets a connection in and gives its number; none if all that are open are being answered.
-    pub fn admit(&self, stream: &TcpStream) -> Option<u64> {
+    pub(super) fn admit(&self, stream: &TcpStream) -> Option<u64> {
         let mut known = self.lock();
         if known.open >= MOST {
             let (_, silent) = known.silent.pop_first()?;
@@ -46,12 +46,12 @@ impl Callers {
     }
 
     /// Its question has come.
-    pub fn has_asked(&self, number: u64) {
+    pub(super) fn has_asked(&self, number: u64) {
         self.lock().silent.remove(&number);
     }
 
     /// It is closed.
-    pub fn is_closed(&self, number: u64) {
+    pub(super) fn is_closed(&self, number: u64) {
         let mut known = self.lock();
         known.silent.remove(&number);
         known.open = known.open.saturating_sub(1);

@@ -5,12 +5,12 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds: nobody sets it, and nobody changes its rate.
-pub fn raw() -> u64 {
+pub(super) fn raw() -> u64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
 
 /// What `CLOCK_REALTIME` is ahead of it, in nanoseconds.
-pub fn real_minus_raw() -> i64 {
+pub(super) fn real_minus_raw() -> i64 {
     // Of several tries the one that was interrupted least.
     let once = || {
         let before = raw();
@@ -30,21 +30,21 @@ const SLEWED: u64 = 200_000;
 
 /// When packets come to a socket, as far as the kernel knows.
 #[derive(Debug)]
-pub struct PacketStamps {
+pub(super) struct PacketStamps {
     /// What the system time was ahead by when the last one was asked for.
     ahead: i64,
 }
 
 impl PacketStamps {
     /// From now on the kernel notes when packets come to this socket.
-    pub fn new(socket: &UdpSocket) -> PacketStamps {
+    pub(super) fn new(socket: &UdpSocket) -> PacketStamps {
         let mut stamps = PacketStamps { ahead: real_minus_raw() };
         stamps.came(socket);
         stamps
     }
 
     /// When the packet came that was received last, by [`raw`].
-    pub fn came(&mut self, socket: &UdpSocket) -> u64 {
+    pub(super) fn came(&mut self, socket: &UdpSocket) -> u64 {
         let mut real = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the descriptor is open, and the time is writable.
         let asked = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS, &raw mut real) };

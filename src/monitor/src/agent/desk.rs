@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Its name in the directory of the states.
-pub const NAME: &str = "socket";
+pub(super) const NAME: &str = "socket";
 /// So many programs at the same time.
 const PROGRAMS: usize = 512;
 /// No line is longer, nor any value.
@@ -29,7 +29,7 @@ const LINE: u64 = 1 << 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Starts to answer. Without a socket, because its name gets too long, nobody is answered.
-pub fn open(directory: &Path, shared: &Arc<AgentState>) {
+pub(super) fn open(directory: &Path, shared: &Arc<AgentState>) {
     let path = directory.join(NAME);
     // That of an agent that was killed; this one has its mark.
     let _ = std::fs::remove_file(&path);

@@ -18,7 +18,7 @@ struct WatchedProcesses {
 }
 
 /// The processes that are waited for, and when those ended that have.
-pub struct ProcessEnds(Arc<Mutex<WatchedProcesses>>);
+pub(super) struct ProcessEnds(Arc<Mutex<WatchedProcesses>>);
 
 fn lock(known: &Mutex<WatchedProcesses>) -> MutexGuard<'_, WatchedProcesses> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
@@ -26,7 +26,7 @@ fn lock(known: &Mutex<WatchedProcesses>) -> MutexGuard<'_, WatchedProcesses> {
 
 impl ProcessEnds {
     /// Starts the thread, which ends when nobody asks any more.
-    pub fn start() -> ProcessEnds {
+    pub(super) fn start() -> ProcessEnds {
         let known = Arc::new(Mutex::new(WatchedProcesses::default()));
         let weak = Arc::downgrade(&known);
         // Without it, ends are seen when somebody looks.
@@ -39,7 +39,7 @@ impl ProcessEnds {
     }
 
     /// Waits for one more; if the kernel cannot (before 5.3), its end is seen when somebody looks.
-    pub fn watch(&self, process: u32) {
+    pub(super) fn watch(&self, process: u32) {
         // SAFETY: takes two numbers, and returns a descriptor that is nobody else's, or an error.
         let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
         if let Ok(descriptor @ 0..) = i32::try_from(descriptor) {
@@ -50,7 +50,7 @@ impl ProcessEnds {
     }
 
     /// When it ended, if it has: seconds since 1970.
-    pub fn of(&self, process: u32) -> Option<f64> {
+    pub(super) fn of(&self, process: u32) -> Option<f64> {
         lock(&self.0).ended.get(&process).copied()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 const LONGEST: u64 = 64;
 
 /// Reads what is set for all, again and again.
-pub fn read_on(shared: &Arc<AgentState>) {
+pub(super) fn read_on(shared: &Arc<AgentState>) {
     let shared = Arc::clone(shared);
     // Without it, there are no data of sensors.
     let _ = std::thread::Builder::new().name("files".into()).spawn(move || {

@@ -17,7 +17,7 @@ const NUMBERS: [(&str, &str); 3] = [
 ///
 /// # Errors
 /// There is no such interface.
-pub fn address(wanted: Option<&str>) -> Result<IpAddr> {
+pub(super) fn address(wanted: Option<&str>) -> Result<IpAddr> {
     let interfaces = interfaces()?;
     let found = match wanted {
         Some("lo" | "loopback") => return Ok(Ipv4Addr::LOCALHOST.into()),

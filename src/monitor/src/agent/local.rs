@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The processes of the job on this node, by their state files.
-pub struct Local {
+pub(super) struct Local {
     directory: PathBuf,
     host: String,
     files: BTreeMap<u32, StateFile>,
@@ -18,7 +18,7 @@ pub struct Local {
 
 impl Local {
     /// Of the state files in a directory, which need not be there yet.
-    pub fn new(directory: &Path, host: &str) -> Local {
+    pub(super) fn new(directory: &Path, host: &str) -> Local {
         Local {
             directory: directory.to_owned(),
             host: host.to_owned(),
@@ -29,7 +29,7 @@ impl Local {
     }
 
     /// Looks for new processes, and at those that are known.
-    pub fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let entries = self.directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
         for path in entries.filter(|path| path.extension().is_some_and(|extension| extension == layout::EXTENSION)) {
             let process = path.file_stem().and_then(|name| name.to_str()?.parse().ok()).unwrap_or(0);
@@ -51,42 +51,42 @@ impl Local {
     }
 
     /// Number of processes that were seen.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.seen.len()
     }
 
     /// Number of those that live.
-    pub fn alive(&self) -> usize {
+    pub(super) fn alive(&self) -> usize {
         self.seen.values().filter(|state| state.life != Life::Gone).count()
     }
 
     /// When the last call of MPI ended here that has done something: seconds since 1970.
-    pub fn quiet(&self) -> f64 {
+    pub(super) fn quiet(&self) -> f64 {
         self.seen.values().map(|state| state.moved.max(state.phase_since)).fold(0.0, f64::max)
     }
 
     /// Ranks that are here.
-    pub fn ranks(&self) -> Vec<u32> {
+    pub(super) fn ranks(&self) -> Vec<u32> {
         let mut ranks: Vec<u32> = self.seen.values().filter_map(|state| state.rank).collect();
         ranks.sort_unstable();
         ranks
     }
 
     /// The processes of these ranks, as far as they are here.
-    pub fn processes(&self, ranks: &[u32]) -> Vec<StackRequest> {
+    pub(super) fn processes(&self, ranks: &[u32]) -> Vec<StackRequest> {
         let known = self.seen.iter().filter_map(|(process, state)| Some((state.rank?, self.files.get(process)?)));
         let wanted = known.filter(|(rank, _)| ranks.contains(rank));
         wanted.map(|(rank, file)| StackRequest { rank, process: file.process(), started: file.started() }).collect()
     }
 
     /// What all of them do, with their places in some communicators.
-    pub fn states(&mut self, comms: &BTreeSet<u64>) -> Vec<RankState> {
+    pub(super) fn states(&mut self, comms: &BTreeSet<u64>) -> Vec<RankState> {
         self.look();
         self.files.values_mut().filter_map(|file| file.look(comms).ok()).collect()
     }
 
     /// Removes the state files.
-    pub fn remove(&self) {
+    pub(super) fn remove(&self) {
         for file in self.files.values() {
             let _ = std::fs::remove_file(file.path());
         }

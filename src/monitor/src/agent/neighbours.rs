@@ -17,7 +17,7 @@ const NANOSECONDS: f64 = 1e9;
 
 /// Both clocks of each node: the system time, which is set and slewed, and the raw one, by which recordings are made.
 #[derive(Debug)]
-pub struct Neighbours {
+pub(super) struct Neighbours {
     system: ClockKeeper,
     raw: ClockKeeper,
     /// Round trips with what the system time was ahead by there more than here, as far as it was known, until it is certain that it was.
@@ -29,13 +29,13 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// Of the agent of this number.
-    pub fn new(own: u32, begun: f64) -> Neighbours {
+    pub(super) fn new(own: u32, begun: f64) -> Neighbours {
         let (system, raw) = (ClockKeeper::new(own), ClockKeeper::new(own));
         Neighbours { system, raw, waiting: VecDeque::new(), remarks: Vec::new(), begun }
     }
 
     /// Takes a round trip; `real_ahead` is what the system time is ahead of the raw clock there more than here, if that is known.
-    pub fn add(&mut self, trip: &RoundTrip, real_ahead: Option<i64>) {
+    pub(super) fn add(&mut self, trip: &RoundTrip, real_ahead: Option<i64>) {
         self.raw.add(trip, 0);
         if let Some(ahead) = real_ahead {
             self.waiting.push_back((*trip, ahead));
@@ -43,7 +43,7 @@ impl Neighbours {
     }
 
     /// Compares all clocks. Gives what is known of a node: what its system time is ahead of its raw clock more than here, and its name.
-    pub fn compare(
+    pub(super) fn compare(
         &mut self,
         at: Time,
         real_ahead: impl Fn(NodeId) -> Option<i64>,
@@ -74,7 +74,7 @@ impl Neighbours {
     }
 
     /// The system time.
-    pub fn clocks(&self, at: Time) -> SystemClocks {
+    pub(super) fn clocks(&self, at: Time) -> SystemClocks {
         let clocks = self.system.clocks(at, (now() - self.begun) * NANOSECONDS);
         let [median, mean, harmonic] = clocks.system.map(|ahead| ahead.map(|ahead| ahead / NANOSECONDS));
         let seconds = |&(node, distance, doubt): &(u32, f64, f64)| (node, distance / NANOSECONDS, doubt / NANOSECONDS);
@@ -82,7 +82,7 @@ impl Neighbours {
     }
 
     /// Clocks that have failed, the latest last.
-    pub fn remarks(&self) -> Vec<ClockRemark> {
+    pub(super) fn remarks(&self) -> Vec<ClockRemark> {
         self.remarks.clone()
     }
 }

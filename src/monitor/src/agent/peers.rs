@@ -36,7 +36,7 @@ const LONGEST: usize = 1 << 16;
 
 /// What is known of other agents.
 #[derive(Debug, Clone, Default)]
-pub struct PeerView {
+pub(super) struct PeerView {
     /// Whether they live.
     pub members: Vec<PeerAgent>,
     /// The user's data, of all nodes.
@@ -51,7 +51,7 @@ pub struct PeerView {
 
 /// What is known of the whole job, as of a second ago at most.
 #[derive(Debug, Default)]
-pub struct Slow {
+pub(super) struct Slow {
     /// What the nodes of the group read: number, node.
     pub readings: Vec<(u32, String, Reading)>,
     /// What the nodes of the job have and do together: name, value, unit.
@@ -68,7 +68,7 @@ pub struct Slow {
 
 /// A datum of the user's.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Datum {
+pub(super) struct Datum {
     /// Number of the agent that has it.
     pub number: u32,
     /// Its node.
@@ -80,12 +80,12 @@ pub struct Datum {
 }
 
 /// Whether there is room for so many data of the user's.
-pub fn fits(data: &BTreeMap<String, String>) -> bool {
+pub(super) fn fits(data: &BTreeMap<String, String>) -> bool {
     serde_json::to_vec(data).is_ok_and(|bytes| bytes.len() <= MAX_DATUM)
 }
 
 /// This node among others.
-pub struct AgentPeers {
+pub(super) struct AgentPeers {
     node: Node,
     socket: UdpSocket,
     joined: BTreeSet<u32>,
@@ -111,7 +111,7 @@ impl AgentPeers {
     ///
     /// # Errors
     /// The interval of the job makes no sense.
-    pub fn new(job: &Job, own: &AgentFile, socket: UdpSocket) -> Result<AgentPeers> {
+    pub(super) fn new(job: &Job, own: &AgentFile, socket: UdpSocket) -> Result<AgentPeers> {
         let begun = (own.begun * 1e9) as u64;
         let mut config = Config::new(NodeId(own.number), own.gossip, job.key);
         config.name = own.host.clone();
@@ -155,7 +155,7 @@ impl AgentPeers {
     ///
     /// # Errors
     /// The socket cannot be used any more.
-    pub fn run(&mut self, job: &Job, length: Duration) -> Result<()> {
+    pub(super) fn run(&mut self, job: &Job, length: Duration) -> Result<()> {
         let end = Instant::now() + length;
         if self.looked.is_none_or(|looked| looked.elapsed() > LOOK) {
             self.look(job);
@@ -226,7 +226,7 @@ impl AgentPeers {
     }
 
     /// Tells others what this one was told to have all agents do.
-    pub fn set(&mut self, settings: &mut AgentSettings) {
+    pub(super) fn set(&mut self, settings: &mut AgentSettings) {
         settings.tell(&mut self.node);
     }
 
@@ -250,7 +250,7 @@ impl AgentPeers {
     }
 
     /// Tells the clock log that a rank is here.
-    pub fn note_rank(&mut self, rank: u32) {
+    pub(super) fn note_rank(&mut self, rank: u32) {
         self.note(ClockLogEntry::Rank(rank));
     }
 
@@ -261,14 +261,14 @@ impl AgentPeers {
     }
 
     /// Whoever reads the clock log sees all of it.
-    pub fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         if let Some(log) = &mut self.log {
             log.flush();
         }
     }
 
     /// Tells others that this one goes.
-    pub fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         self.node.leave();
         for packet in self.node.poll(clock::raw()) {
             let _ = self.socket.send_to(&packet.bytes, packet.to);
@@ -276,7 +276,7 @@ impl AgentPeers {
     }
 
     /// Tells others the user's data, for which there is room.
-    pub fn put(&mut self, data: &BTreeMap<String, String>) {
+    pub(super) fn put(&mut self, data: &BTreeMap<String, String>) {
         if *data != self.data
             && let Ok(bytes) = serde_json::to_vec(data)
             && self.node.put_everywhere(DATA, &bytes).is_ok()
@@ -286,7 +286,7 @@ impl AgentPeers {
     }
 
     /// All that is known of others.
-    pub fn heard(&self) -> PeerView {
+    pub(super) fn heard(&self) -> PeerView {
         let resources = Quantity::ALL.iter().filter_map(|quantity| {
             let value = self.reading.get(*quantity)?;
             Some((quantity.name().to_owned(), value, quantity.unit().to_owned()))
@@ -337,7 +337,7 @@ impl AgentPeers {
     }
 
     /// Numbers of agents that are dead or have left.
-    pub fn gone(&self) -> BTreeSet<u32> {
+    pub(super) fn gone(&self) -> BTreeSet<u32> {
         let gone = self.node.members().filter(|member| matches!(member.liveness, Liveness::Dead | Liveness::Left));
         gone.map(|member| member.id.0).collect()
     }

@@ -13,7 +13,7 @@ const MOST: u16 = 64;
 
 /// The settings that this agent was told.
 #[derive(Debug, Clone, Default)]
-pub struct AgentSettings {
+pub(super) struct AgentSettings {
     own: Vec<Setting>,
     /// Of those, so many are known to the others.
     told: Vec<Setting>,
@@ -24,7 +24,7 @@ impl AgentSettings {
     ///
     /// # Errors
     /// It is no formula, or too long, or there are too many.
-    pub fn take(&mut self, setting: Setting) -> Result<(), String> {
+    pub(super) fn take(&mut self, setting: Setting) -> Result<(), String> {
         if setting.kind == SettingKind::Formula && !setting.text.is_empty() {
             Formula::parse(&setting.text).map_err(|error| error.to_string())?;
         }
@@ -51,7 +51,7 @@ impl AgentSettings {
     }
 
     /// Tells the others what is new.
-    pub fn tell(&mut self, node: &mut Node) {
+    pub(super) fn tell(&mut self, node: &mut Node) {
         for (place, setting) in (0..MOST).zip(&self.own) {
             let known = self.told.get(usize::from(place)) == Some(setting);
             if !known && let Ok(bytes) = serde_json::to_vec(setting) {
@@ -65,13 +65,13 @@ impl AgentSettings {
 
 /// What holds of all that agents have said.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct InForce {
+pub(super) struct InForce {
     all: BTreeMap<(SettingKind, String), Setting>,
 }
 
 impl InForce {
     /// As a node knows it.
-    pub fn of(node: &Node) -> InForce {
+    pub(super) fn of(node: &Node) -> InForce {
         let mut in_force = InForce::default();
         for member in node.members() {
             for (_, bytes) in member.data.iter().filter(|(key, _)| (FIRST..FIRST + MOST).contains(key)) {
@@ -96,12 +96,12 @@ impl InForce {
     }
 
     /// Names and formulas. One that an agent of another version has taken and this one cannot read is left out.
-    pub fn formulas(&self) -> impl Iterator<Item = (&str, Formula)> {
+    pub(super) fn formulas(&self) -> impl Iterator<Item = (&str, Formula)> {
         self.named(SettingKind::Formula).filter_map(|(name, text)| Some((name, Formula::parse(text).ok()?)))
     }
 
     /// Names and paths.
-    pub fn sensors(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn sensors(&self) -> impl Iterator<Item = (&str, &str)> {
         self.named(SettingKind::Sensor)
     }
 }

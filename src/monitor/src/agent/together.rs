@@ -28,7 +28,7 @@ const USUAL: [(Quantity, Aggregate); 14] = [
 
 /// What is computed of all nodes.
 #[derive(Debug, Clone, Default)]
-pub struct Together {
+pub(super) struct Together {
     groups: Vec<GroupAggregates>,
     /// The user's data that are numbers: by key, of all nodes.
     data: BTreeMap<String, Vec<f64>>,
@@ -36,7 +36,7 @@ pub struct Together {
 }
 
 /// The aggregates that are usual, and those that formulas need.
-pub fn wanted(in_force: &InForce) -> Vec<(Quantity, Aggregate)> {
+pub(super) fn wanted(in_force: &InForce) -> Vec<(Quantity, Aggregate)> {
     let mut wanted = USUAL.to_vec();
     for (_, formula) in in_force.formulas() {
         for variable in formula.variables() {
@@ -52,7 +52,7 @@ pub fn wanted(in_force: &InForce) -> Vec<(Quantity, Aggregate)> {
 }
 
 /// A group of nodes that live.
-pub struct LiveGroup {
+pub(super) struct LiveGroup {
     /// Number, name and reading of each that has told one.
     pub members: Vec<(u32, String, Reading)>,
     /// Whether this node is the lowest of them.
@@ -60,7 +60,7 @@ pub struct LiveGroup {
 }
 
 /// The group of this node, with what its members read under that key.
-pub fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> LiveGroup {
+pub(super) fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> LiveGroup {
     let members = node.members().filter(|member| group.contains(&member.id.0) && member.liveness.is_there());
     let members: Vec<_> = members.collect();
     let is_lowest = members.iter().map(|member| member.id).min() == Some(node.id());
@@ -72,7 +72,7 @@ pub fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> Live
 }
 
 /// The groups of other nodes, as the lowest living node of each tells of it.
-pub fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<GroupAggregates> {
+pub(super) fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<GroupAggregates> {
     let own = node.id().0 / size;
     let mut groups = BTreeMap::new();
     for member in node.members().filter(|member| member.id.0 / size != own && member.liveness.is_there()) {
@@ -85,7 +85,7 @@ pub fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<GroupAggregates>
 
 impl Together {
     /// Of all groups, and all data of the user's as key and value.
-    pub fn new<'a>(groups: Vec<GroupAggregates>, data: impl Iterator<Item = (&'a str, &'a str)>) -> Together {
+    pub(super) fn new<'a>(groups: Vec<GroupAggregates>, data: impl Iterator<Item = (&'a str, &'a str)>) -> Together {
         let mut numbers = BTreeMap::<String, Vec<f64>>::new();
         for (key, value) in data {
             if let Ok(number) = value.trim().parse::<f64>()
@@ -99,7 +99,7 @@ impl Together {
     }
 
     /// The usual aggregates.
-    pub fn usual(&self) -> Vec<(String, f64, String)> {
+    pub(super) fn usual(&self) -> Vec<(String, f64, String)> {
         let value = |&(quantity, how): &(Quantity, Aggregate)| {
             let value = GroupAggregates::together(&self.groups, quantity, how)?;
             Some((format!("{}_{}", quantity.name(), how.name()), value, quantity.unit().to_owned()))
@@ -114,7 +114,7 @@ impl Together {
     }
 
     /// A formula.
-    pub fn value(&self, formula: &Formula) -> Option<f64> {
+    pub(super) fn value(&self, formula: &Formula) -> Option<f64> {
         formula.value(|variable| match variable {
             Variable::Nodes => Some(self.nodes as f64),
             Variable::Of(quantity, how) => GroupAggregates::together(&self.groups, *quantity, *how),
@@ -123,7 +123,7 @@ impl Together {
     }
 
     /// All formulas that are in force.
-    pub fn formulas(&self, in_force: &InForce) -> Vec<Computed> {
+    pub(super) fn formulas(&self, in_force: &InForce) -> Vec<Computed> {
         let computed = in_force.formulas().map(|(name, formula)| Computed {
             name: name.to_owned(),
             formula: formula.text().to_owned(),

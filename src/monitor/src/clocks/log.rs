@@ -79,14 +79,14 @@ impl ClockLog {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn create(path: &Path) -> Result<ClockLog> {
+    pub(crate) fn create(path: &Path) -> Result<ClockLog> {
         let mut file = BufWriter::new(File::create(path)?);
         file.write_all(&MAGIC)?;
         Ok(ClockLog { file: Some(file), written: 0 })
     }
 
     /// Notes an entry. Nobody is told if there is no room for it.
-    pub fn push(&mut self, entry: ClockLogEntry) {
+    pub(crate) fn push(&mut self, entry: ClockLogEntry) {
         self.written += LENGTH;
         if self.written > MOST {
             self.flush();
@@ -98,7 +98,7 @@ impl ClockLog {
     }
 
     /// Whoever reads it sees what has been noted.
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         if self.file.as_mut().is_some_and(|file| file.flush().is_err()) {
             self.give_up();
         }

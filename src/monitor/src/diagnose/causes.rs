@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Why others wait.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cause {
+pub(super) struct Cause {
     /// In words.
     pub sentence: String,
     /// The ranks that are to blame, or in the cycle.
@@ -46,7 +46,7 @@ struct Activity {
 }
 
 /// The gravest cause that there is.
-pub fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
+pub(super) fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
     let context = Context { now, all };
     context
         .dead()

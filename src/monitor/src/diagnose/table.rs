@@ -47,7 +47,7 @@ pub struct CommRow {
 }
 
 /// A line for each process, in the order of ranks.
-pub fn ranks(now: &Snapshot) -> Vec<RankRow> {
+pub(super) fn ranks(now: &Snapshot) -> Vec<RankRow> {
     let comms = Comms::new(&now.ranks);
     let mut rows: Vec<RankRow> = now.ranks.iter().map(|state| row(now, &comms, state)).collect();
     rows.sort_by(|one, other| {
@@ -84,7 +84,7 @@ fn row(now: &Snapshot, comms: &Comms, state: &RankState) -> RankRow {
 }
 
 /// A line for each communicator in whose operations somebody waits.
-pub fn comms(now: &Snapshot) -> Vec<CommRow> {
+pub(super) fn comms(now: &Snapshot) -> Vec<CommRow> {
     let known = Comms::new(&now.ranks);
     let mut latest: BTreeMap<u64, (u64, &str, u32)> = BTreeMap::new();
     for operation in

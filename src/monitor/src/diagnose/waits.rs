@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How sure it is that a rank cannot go on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Strength {
+pub(super) enum Strength {
     /// It looks for something again and again, and may do other things in between; or its target may not be needed at all.
     #[default]
     Looks,
@@ -21,7 +21,7 @@ pub enum Strength {
 
 /// For whom a rank waits.
 #[derive(Debug, Clone, Default)]
-pub struct RankWait {
+pub(super) struct RankWait {
     /// For all of them, as far as it is known. Ranks of which no state is known may be among them.
     pub on: BTreeSet<u32>,
     /// How sure that is.
@@ -36,7 +36,7 @@ pub struct RankWait {
 
 /// Who waits for whom in a snapshot.
 #[derive(Debug)]
-pub struct WaitGraph<'a> {
+pub(super) struct WaitGraph<'a> {
     /// What is known of each rank.
     pub states: BTreeMap<u32, &'a RankState>,
     /// Ranks that wait.
@@ -49,7 +49,7 @@ pub struct WaitGraph<'a> {
 
 impl<'a> WaitGraph<'a> {
     /// Of a snapshot.
-    pub fn new(now: &'a Snapshot) -> WaitGraph<'a> {
+    pub(super) fn new(now: &'a Snapshot) -> WaitGraph<'a> {
         let states: BTreeMap<u32, &RankState> =
             now.ranks.iter().filter_map(|state| Some((state.rank?, state))).collect();
         let silent = now.silent.iter().flat_map(|node| node.ranks.iter().copied()).max();
@@ -134,7 +134,7 @@ impl<'a> WaitGraph<'a> {
     }
 
     /// For whom a rank waits because of this operation of its call.
-    pub fn needs(&self, rank: u32, operation: &Operation) -> BTreeSet<u32> {
+    pub(super) fn needs(&self, rank: u32, operation: &Operation) -> BTreeSet<u32> {
         let mut wait = RankWait::default();
         self.add(&mut wait, rank, operation);
         wait.on.remove(&rank);
@@ -180,7 +180,7 @@ impl<'a> WaitGraph<'a> {
     }
 
     /// All for whom a rank waits in the end, over others that wait themselves; waits of this strength at least.
-    pub fn closure(&self, rank: u32, least: Strength) -> BTreeSet<u32> {
+    pub(super) fn closure(&self, rank: u32, least: Strength) -> BTreeSet<u32> {
         let (mut seen, mut next) = (BTreeSet::new(), vec![rank]);
         while let Some(rank) = next.pop() {
             for &other in self.at_least(rank, least).iter().flat_map(|wait| &wait.on) {
@@ -197,12 +197,12 @@ impl<'a> WaitGraph<'a> {
     }
 
     /// Whether a rank waits for nobody who is known: what others wait for ends there.
-    pub fn is_end(&self, rank: u32) -> bool {
+    pub(super) fn is_end(&self, rank: u32) -> bool {
         self.waits.get(&rank).is_none_or(|wait| wait.on.is_empty())
     }
 
     /// Ranks that wait in a cycle, each for the next one: the cycle with the least rank. Only waits of this strength at least.
-    pub fn cycle(&self, least: Strength) -> Option<Vec<u32>> {
+    pub(super) fn cycle(&self, least: Strength) -> Option<Vec<u32>> {
         // The shortest way from a rank to itself.
         self.waits.keys().find_map(|&start| {
             let mut before: BTreeMap<u32, u32> = BTreeMap::new();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What one who waits in an epoch of a window needs of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub(super) enum Missing {
     /// That they give a lock back.
     Unlock,
     /// That they are in MPI, where its library does its part for others.
@@ -19,7 +19,7 @@ pub enum Missing {
 }
 
 /// What is known of the ranks.
-pub struct RankStates<'a> {
+pub(super) struct RankStates<'a> {
     /// States by ranks.
     pub states: &'a BTreeMap<u32, &'a RankState>,
     /// Communicators.
@@ -27,7 +27,7 @@ pub struct RankStates<'a> {
 }
 
 /// What a rank needs in this call, and of whom; none if it waits for nobody who is known.
-pub fn waits_for(known: &RankStates, rank: u32, operation: &Operation) -> Option<(Missing, BTreeSet<u32>)> {
+pub(super) fn waits_for(known: &RankStates, rank: u32, operation: &Operation) -> Option<(Missing, BTreeSet<u32>)> {
     let window = operation.comm?;
     let (missing, on) = match operation.function.strip_prefix("MPI_Win_")? {
         "start" | "complete" => (Missing::Post, known.not_posted(window, rank)),

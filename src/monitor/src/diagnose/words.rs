@@ -15,7 +15,7 @@ const RANGES: usize = 8;
 
 impl Ranks<'_> {
     /// With a verb, in the form for one or for several of them: `rank 3 computes`.
-    pub fn are(&self, verb: &str) -> String {
+    pub(crate) fn are(&self, verb: &str) -> String {
         if self.0.len() != 1 {
             return format!("{self} {verb}");
         }
@@ -78,7 +78,7 @@ pub fn duration(seconds: f64) -> String {
 
 /// What is known of communicators.
 #[derive(Debug, Default)]
-pub struct Comms {
+pub(super) struct Comms {
     /// Members' ranks in the whole job by their ranks in the communicator. An inter-communicator has two groups.
     members: BTreeMap<(u64, Group), BTreeMap<u32, u32>>,
     about: BTreeMap<(u64, Group), CommMembership>,
@@ -93,7 +93,7 @@ const FIRST: Group = false;
 
 impl Comms {
     /// Of all ranks.
-    pub fn new(ranks: &[RankState]) -> Comms {
+    pub(super) fn new(ranks: &[RankState]) -> Comms {
         let mut comms = Comms::default();
         for state in ranks {
             let Some(rank) = state.rank else { continue };
@@ -110,7 +110,7 @@ impl Comms {
     }
 
     /// Rank in the job of a peer in a communicator, as one of its members calls it, if that can be told.
-    pub fn global(&self, comm: Option<u64>, peer: i32, member: u32) -> Option<u32> {
+    pub(super) fn global(&self, comm: Option<u64>, peer: i32, member: u32) -> Option<u32> {
         let peer = u32::try_from(peer).ok()?;
         let comm = comm?;
         match comm {
@@ -127,7 +127,7 @@ impl Comms {
     }
 
     /// Whether two ranks are in different groups of an inter-communicator.
-    pub fn apart(&self, comm: u64, one: u32, other: u32) -> bool {
+    pub(super) fn apart(&self, comm: u64, one: u32, other: u32) -> bool {
         self.group(comm, one) != self.group(comm, other)
     }
 
@@ -137,7 +137,7 @@ impl Comms {
     }
 
     /// All members that are known, by their ranks in the job.
-    pub fn all_members(&self, comm: u64) -> Vec<u32> {
+    pub(super) fn all_members(&self, comm: u64) -> Vec<u32> {
         [FIRST, !FIRST].into_iter().flat_map(|group| self.members(comm, group)).collect()
     }
 
@@ -146,7 +146,7 @@ impl Comms {
     }
 
     /// Number of members, of both groups; 0 if it is not known.
-    pub fn size(&self, comm: u64) -> u32 {
+    pub(super) fn size(&self, comm: u64) -> u32 {
         self.size_of(comm, FIRST) + self.size_of(comm, !FIRST)
     }
 
@@ -155,12 +155,12 @@ impl Comms {
     }
 
     /// It is an inter-communicator.
-    pub fn is_inter(&self, comm: u64) -> bool {
+    pub(super) fn is_inter(&self, comm: u64) -> bool {
         self.about(comm).is_some_and(|membership| membership.inter)
     }
 
     /// What it is called.
-    pub fn name(&self, comm: Option<u64>) -> String {
+    pub(super) fn name(&self, comm: Option<u64>) -> String {
         match comm {
             None => "an unknown communicator".to_owned(),
             Some(layout::WORLD) => "MPI_COMM_WORLD".to_owned(),
@@ -185,7 +185,7 @@ impl Comms {
     }
 
     /// An operation of a rank, with whom or what it is about.
-    pub fn operation(&self, operation: &Operation, of: u32) -> String {
+    pub(super) fn operation(&self, operation: &Operation, of: u32) -> String {
         let Operation { function, comm, peer, tag, sequence } = operation;
         if *sequence > 0 {
             let other = if comm.is_some_and(|comm| self.is_inter(comm)) { " of the other group" } else { "" };
@@ -218,7 +218,7 @@ impl Comms {
     }
 
     /// The call that a rank is in.
-    pub fn call(&self, state: &RankState) -> Option<String> {
+    pub(super) fn call(&self, state: &RankState) -> Option<String> {
         let call = state.call.as_ref()?;
         let polls = if call.polls { "repeated " } else { "" };
         // In the whole job and in windows it does not matter who it is.

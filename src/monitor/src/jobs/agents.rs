@@ -53,7 +53,7 @@ impl AgentFile {
     }
 
     /// Where an agent keeps what it knew when it ended.
-    pub fn last(job: &Job, number: u32) -> PathBuf {
+    pub(crate) fn last(job: &Job, number: u32) -> PathBuf {
         job.directory.join("agents").join(format!("{number}.last"))
     }
 

@@ -23,7 +23,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Key of a job.
-pub type Key = [u8; 32];
+pub(crate) type Key = [u8; 32];
 
 /// When the alarm is raised, and where it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ impl Job {
     ///
     /// # Errors
     /// There is no place for them.
-    pub fn states(&self, host: &str) -> Result<PathBuf> {
+    pub(crate) fn states(&self, host: &str) -> Result<PathBuf> {
         Ok(state_directory(&self.about.id)?.join(host.replace('/', "_")))
     }
 }

@@ -6,13 +6,13 @@ use std::ops::Range;
 
 /// The memory of a process, which goes on meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ProcessMemory {
+pub(super) struct ProcessMemory {
     process: libc::pid_t,
 }
 
 impl ProcessMemory {
     /// Of the process with this id.
-    pub fn of(process: u32) -> ProcessMemory {
+    pub(super) fn of(process: u32) -> ProcessMemory {
         ProcessMemory { process: process as libc::pid_t }
     }
 
@@ -20,7 +20,7 @@ impl ProcessMemory {
     ///
     /// # Errors
     /// There is nothing, or the kernel forbids it.
-    pub fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {
+    pub(super) fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {
         let mut bytes: Vec<u8> = Vec::new();
         bytes.try_reserve_exact(length).map_err(|_| Error::from(std::io::ErrorKind::OutOfMemory))?;
         bytes.resize(length, 0);
@@ -34,27 +34,27 @@ impl ProcessMemory {
     }
 
     /// The number at an address.
-    pub fn word(&self, address: u64) -> Option<u64> {
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
         self.read(address, 8).ok()?.try_into().ok().map(u64::from_ne_bytes)
     }
 }
 
 /// A part of the memory of a process as it was at a moment.
 #[derive(Debug, Default)]
-pub struct Copied {
+pub(super) struct Copied {
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl Copied {
     /// As much of a range as can be read.
-    pub fn of(memory: &ProcessMemory, range: Range<u64>) -> Copied {
+    pub(super) fn of(memory: &ProcessMemory, range: Range<u64>) -> Copied {
         let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
         Copied { start: range.start, bytes: memory.read(range.start, length).unwrap_or_default() }
     }
 
     /// The number at an address, if it is in it.
-    pub fn word(&self, address: u64) -> Option<u64> {
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
         let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let bytes = self.bytes.get(offset..offset.checked_add(8)?)?;
         bytes.try_into().ok().map(u64::from_ne_bytes)
@@ -62,7 +62,7 @@ impl Copied {
 }
 
 /// Where a thread was at a moment.
-pub struct ThreadSnapshot {
+pub(super) struct ThreadSnapshot {
     /// Address of the next instruction.
     pub code: u64,
     /// Stack pointer.

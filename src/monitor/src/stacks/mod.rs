@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use symbols::Symbols;
 
 /// So many frames of a thread are told, from the inside.
-pub const DEPTH: usize = 64;
+pub(crate) const DEPTH: usize = 64;
 /// So many threads of a process are looked at.
 const THREADS: usize = 64;
 /// How many processes that the kernel does not answer for may keep a thread of this one.
@@ -80,7 +80,7 @@ pub struct StackFrame {
 
 /// A process whose stacks are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StackRequest {
+pub(crate) struct StackRequest {
     /// Its rank.
     pub rank: u32,
     /// Process id.
@@ -104,7 +104,7 @@ struct UnwoundProcess {
 }
 
 /// The stacks of these processes of this node, after so long at the latest.
-pub fn of(wanted: &[StackRequest], host: &str, limit: Duration) -> Vec<ProcessStacks> {
+pub(crate) fn of(wanted: &[StackRequest], host: &str, limit: Duration) -> Vec<ProcessStacks> {
     let end = Instant::now() + limit;
     let unwound = end - limit.mul_f64(FOR_NAMES);
     let one_of = |(place, one): (usize, &StackRequest)| {
@@ -242,7 +242,7 @@ impl StackFrame {
 
 impl ProcessStacks {
     /// Of a rank that nobody can be asked about.
-    pub fn none(rank: u32, process: u32, host: &str, why: &str) -> ProcessStacks {
+    pub(crate) fn none(rank: u32, process: u32, host: &str, why: &str) -> ProcessStacks {
         ProcessStacks { rank, process, host: host.to_owned(), threads: Vec::new(), note: Some(why.to_owned()) }
     }
 

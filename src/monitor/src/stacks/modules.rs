@@ -13,7 +13,7 @@ use std::cell::OnceCell;
 use std::ops::{Deref, Range};
 
 /// What is said if a stack goes on.
-pub const DEEPER: &str = "and more";
+pub(super) const DEEPER: &str = "and more";
 /// So much of a file is looked at for the headers of its segments.
 const HEADERS: usize = 4096;
 /// A frame pointer that is not known: nothing is there, so a stack ends at who needs it, and it is said that it goes on.
@@ -25,7 +25,7 @@ const INDEX: usize = 64;
 
 /// An address in the code of a process, and in which file that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodeAddress {
+pub(super) struct CodeAddress {
     /// The file; empty if it is none.
     pub file: String,
     /// There is such a file, and it has not been replaced.
@@ -55,7 +55,7 @@ struct LoadedModule {
 }
 
 /// What is in the memory of a process.
-pub struct ProcessModules {
+pub(super) struct ProcessModules {
     mappings: Vec<Mapping>,
     known: Vec<LoadedModule>,
     unwinder: UnwinderX86_64<UnwindTable>,
@@ -152,7 +152,7 @@ fn begin_of_frames(index: &Range<u64>, memory: &ProcessMemory) -> Option<u64> {
 
 impl ProcessModules {
     /// From the text of `/proc/PID/maps`.
-    pub fn read(maps: &str, memory: &ProcessMemory) -> ProcessModules {
+    pub(super) fn read(maps: &str, memory: &ProcessMemory) -> ProcessModules {
         let mappings: Vec<Mapping> = maps.lines().filter_map(parse).collect();
         let mut modules = ProcessModules { known: Vec::new(), unwinder: UnwinderX86_64::new(), mappings: Vec::new() };
         for mapping in mappings.iter().filter(|mapping| mapping.offset == 0) {
@@ -173,7 +173,7 @@ impl ProcessModules {
     }
 
     /// Where the range of memory that an address is in ends.
-    pub fn end_of_mapping(&self, address: u64) -> Option<u64> {
+    pub(super) fn end_of_mapping(&self, address: u64) -> Option<u64> {
         // A stack may have grown since.
         self.mappings.iter().map(|mapping| mapping.range.end).find(|&end| end > address)
     }
@@ -192,7 +192,11 @@ impl ProcessModules {
     }
 
     /// The functions that a thread is in, from the inside, and why there are no more, if that is not the end.
-    pub fn unwind(&self, snapshot: &ThreadSnapshot, memory: &ProcessMemory) -> (Vec<CodeAddress>, Option<String>) {
+    pub(super) fn unwind(
+        &self,
+        snapshot: &ThreadSnapshot,
+        memory: &ProcessMemory,
+    ) -> (Vec<CodeAddress>, Option<String>) {
         // What was not copied is that of the outer functions, which has not changed if the thread is still in them.
         let mut read = |address| snapshot.copy.word(address).or_else(|| memory.word(address)).ok_or(());
         let registers = UnwindRegsX86_64::new(snapshot.code, snapshot.stack, snapshot.frame.unwrap_or(UNKNOWN));

@@ -59,11 +59,11 @@ impl FileSymbols {
 
 /// Those of several files, as long as they are needed.
 #[derive(Default)]
-pub struct Symbols(HashMap<String, Option<FileSymbols>>);
+pub(crate) struct Symbols(HashMap<String, Option<FileSymbols>>);
 
 impl Symbols {
     /// See [`FileSymbols::functions`].
-    pub fn functions(&mut self, path: &str, address: u64) -> Vec<ResolvedFunction> {
+    pub(crate) fn functions(&mut self, path: &str, address: u64) -> Vec<ResolvedFunction> {
         let file = self.0.entry(path.to_owned()).or_insert_with(|| FileSymbols::open(path));
         file.as_ref().map(|file| file.functions(address)).unwrap_or_default()
     }

@@ -28,7 +28,7 @@ const FRAGILE: &[libc::c_long] = &[
 ];
 
 /// Ids of the threads of a process, the first one of it first.
-pub fn list(process: u32) -> Vec<u32> {
+pub(super) fn list(process: u32) -> Vec<u32> {
     let entries = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let mut threads: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     threads.sort_unstable_by_key(|&thread| (thread != process, thread));
@@ -46,12 +46,12 @@ fn state(process: u32, thread: u32) -> Option<char> {
 }
 
 /// What the kernel calls a thread.
-pub fn name(process: u32, thread: u32) -> String {
+pub(super) fn name(process: u32, thread: u32) -> String {
     of_thread(process, thread, "comm").trim_end().to_owned()
 }
 
 /// One line about what the kernel does not allow.
-pub fn refused(error: &Error, process: u32) -> String {
+pub(super) fn refused(error: &Error, process: u32) -> String {
     let of_status = |process: u32, what: &str| {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         status.lines().find_map(|line| line.strip_prefix(what)?.trim().parse().ok())
@@ -84,7 +84,7 @@ fn why_refused(error: &Error, tracer: u32, scope: u32) -> String {
 ///
 /// # Errors
 /// In one line: the kernel forbids it, the thread does not stop, or it has ended.
-pub fn look(
+pub(super) fn look(
     process: u32,
     thread: u32,
     memory: &ProcessMemory,
@@ -200,11 +200,11 @@ fn request(what: libc::c_uint, thread: libc::pid_t, address: usize, data: usize)
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Holds the first thread of a process, as a debugger does, until what it returns is dropped.
-    pub fn hold(process: u32) -> impl Drop {
+    pub(crate) fn hold(process: u32) -> impl Drop {
         struct Held(std::sync::mpsc::Sender<()>, Option<std::thread::JoinHandle<()>>);
         impl Drop for Held {
             fn drop(&mut self) {

@@ -3,14 +3,16 @@
 use std::sync::LazyLock;
 
 #[allow(dead_code)]
-#[path = "../../../recording/format.rs"]
+#[path = "../../../recording/raw/format/mod.rs"]
 mod format;
 
 /// The recorder's table of functions.
 const TABLE: &str = include_str!("../../../recorder/calls.txt");
 
 static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    format::functions(TABLE).map(|found| found.map_or_else(|| "MPI".into(), |f| format!("MPI_{}", f.name))).collect()
+    format::calls::functions(TABLE)
+        .map(|found| found.map_or_else(|| "MPI".into(), |f| format!("MPI_{}", f.name)))
+        .collect()
 });
 
 /// Checksum of the table, by which a state file names it.
@@ -20,7 +22,7 @@ pub fn table() -> u64 {
 }
 
 /// Name of a function, by its number plus 1.
-pub fn function_name(number: u64) -> String {
+pub(crate) fn function_name(number: u64) -> String {
     let name = usize::try_from(number).ok().and_then(|number| NAMES.get(number.checked_sub(1)?));
     name.cloned().unwrap_or_else(|| format!("MPI function {number}"))
 }

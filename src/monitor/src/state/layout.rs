@@ -14,191 +14,191 @@
 //! ```
 
 /// First bytes of a state file; the last two are the version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"CLCSTA02");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"CLCSTA02");
 
 /// End of the file names: `<process id>.state`.
-pub const EXTENSION: &str = "state";
+pub(crate) const EXTENSION: &str = "state";
 
 /// Byte offsets of the fields of the header.
-pub mod field {
+pub(crate) mod field {
     /// [`super::MAGIC`], written when all that does not change is there.
-    pub const MAGIC: usize = 0;
+    pub(crate) const MAGIC: usize = 0;
     /// Checksum of the table of functions.
-    pub const TABLE: usize = 8;
+    pub(crate) const TABLE: usize = 8;
     /// Process id.
-    pub const PROCESS: usize = 16;
+    pub(crate) const PROCESS: usize = 16;
     /// When the process started, in ticks since boot (field 22 of `/proc/PID/stat`): tells it from a later one with the same id.
-    pub const STARTED: usize = 24;
+    pub(crate) const STARTED: usize = 24;
     /// Rank in `MPI_COMM_WORLD`: as the launcher says before `MPI_Init` has returned; [`super::UNKNOWN`] if it does not.
-    pub const RANK: usize = 32;
+    pub(crate) const RANK: usize = 32;
     /// Size of `MPI_COMM_WORLD`, likewise.
-    pub const SIZE: usize = 40;
+    pub(crate) const SIZE: usize = 40;
     /// One of [`super::phase`].
-    pub const PHASE: usize = 48;
+    pub(crate) const PHASE: usize = 48;
     /// Reading of the counter when the phase began.
-    pub const PHASE_SINCE: usize = 56;
+    pub(crate) const PHASE_SINCE: usize = 56;
     /// Number of slots in use.
-    pub const THREADS: usize = 64;
+    pub(crate) const THREADS: usize = 64;
     /// Communicators and threads for which there was no room.
-    pub const LOST: usize = 72;
+    pub(crate) const LOST: usize = 72;
     /// An anchor: a reading of the counter, `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` in nanoseconds at the same moment.
-    pub const FIRST_ANCHOR: usize = 80;
+    pub(crate) const FIRST_ANCHOR: usize = 80;
     /// Two more, written in turn; the one with [`LATEST_ANCHOR`] is complete.
-    pub const ANCHORS: [usize; 2] = [104, 128];
+    pub(crate) const ANCHORS: [usize; 2] = [104, 128];
     /// Which of them is the latest: 0 none, 1 or 2.
-    pub const LATEST_ANCHOR: usize = 152;
+    pub(crate) const LATEST_ANCHOR: usize = 152;
     /// Command line of the process, text that ends in zero.
-    pub const COMMAND: usize = 256;
+    pub(crate) const COMMAND: usize = 256;
     /// Length of that field.
-    pub const COMMAND_LENGTH: usize = 1024;
+    pub(crate) const COMMAND_LENGTH: usize = 1024;
 }
 
 /// Where a process is in its life with MPI.
-pub mod phase {
+pub(crate) mod phase {
     /// In `MPI_Init`.
-    pub const INIT: u64 = 1;
+    pub(crate) const INIT: u64 = 1;
     /// Between `MPI_Init` and `MPI_Finalize`.
-    pub const RUNNING: u64 = 2;
+    pub(crate) const RUNNING: u64 = 2;
     /// In `MPI_Finalize`.
-    pub const FINALIZING: u64 = 3;
+    pub(crate) const FINALIZING: u64 = 3;
     /// After it.
-    pub const FINALIZED: u64 = 4;
+    pub(crate) const FINALIZED: u64 = 4;
     /// The recorder has given up: what the process does is not known any more.
-    pub const UNWATCHED: u64 = 5;
+    pub(crate) const UNWATCHED: u64 = 5;
 }
 
 /// A number that is not known.
-pub const UNKNOWN: u64 = u64::MAX;
+pub(crate) const UNKNOWN: u64 = u64::MAX;
 
 /// Where slots begin, how many there are, and their size in bytes.
-pub const SLOTS: usize = 4096;
+pub(crate) const SLOTS: usize = 4096;
 /// See [`SLOTS`].
-pub const THREADS: usize = 16;
+pub(crate) const THREADS: usize = 16;
 /// See [`SLOTS`].
-pub const SLOT: usize = 1024;
+pub(crate) const SLOT: usize = 1024;
 
 /// Byte offsets of the fields of a slot: the first ones share a cache line.
-pub mod slot {
+pub(crate) mod slot {
     /// [`super::INSIDE`], if the thread is in the call; the number of the function of the current or last call plus 1 in the bits below it; above it the number of
     /// calls that have done something (all but tests and probes in vain).
-    pub const CALL: usize = 0;
+    pub(crate) const CALL: usize = 0;
     /// Reading of the counter when the current or last call began.
-    pub const SINCE: usize = 8;
+    pub(crate) const SINCE: usize = 8;
     /// Reading of the counter when the last call ended that has done something.
-    pub const MOVED: usize = 16;
+    pub(crate) const MOVED: usize = 16;
     /// Tests and probes in vain.
-    pub const VAIN: usize = 24;
+    pub(crate) const VAIN: usize = 24;
     /// Handle of the communicator of the current or last call; 0 if it has none.
-    pub const COMM: usize = 32;
+    pub(crate) const COMM: usize = 32;
     /// Peer or root in the upper half ([`super::NOBODY`], [`super::ANY`]), tag in the lower one: both `i32`.
-    pub const PEER: usize = 40;
+    pub(crate) const PEER: usize = 40;
     /// Number of the collective operation among those of its communicator, from 1; 0 if it is none. Probes and epochs of windows leave it as it was.
-    pub const SEQUENCE: usize = 48;
+    pub(crate) const SEQUENCE: usize = 48;
     /// Number of requests that the current or last call was given.
-    pub const WAITS: usize = 56;
+    pub(crate) const WAITS: usize = 56;
     /// The first [`super::HANDLES`] of them that are not null.
-    pub const REQUESTS: usize = 64;
+    pub(crate) const REQUESTS: usize = 64;
     /// Number of regions that the thread is in.
-    pub const DEPTH: usize = 128;
+    pub(crate) const DEPTH: usize = 128;
     /// The first [`super::REGIONS`] of them, from the outside: the place of a name plus 1, or the address of a function.
-    pub const REGIONS: usize = 136;
+    pub(crate) const REGIONS: usize = 136;
 }
 
 /// Flag of [`slot::CALL`].
-pub const INSIDE: u64 = 1 << 15;
+pub(crate) const INSIDE: u64 = 1 << 15;
 /// Shift of the number of calls in [`slot::CALL`].
-pub const COUNT: u32 = 16;
+pub(crate) const COUNT: u32 = 16;
 /// Peers: `MPI_PROC_NULL` or no root.
-pub const NOBODY: i32 = -2;
+pub(crate) const NOBODY: i32 = -2;
 /// Peers and tags: `MPI_ANY_SOURCE`, `MPI_ANY_TAG`.
-pub const ANY: i32 = -1;
+pub(crate) const ANY: i32 = -1;
 /// See [`slot::REQUESTS`].
-pub const HANDLES: usize = 8;
+pub(crate) const HANDLES: usize = 8;
 /// See [`slot::REGIONS`].
-pub const REGIONS: usize = 64;
+pub(crate) const REGIONS: usize = 64;
 
 /// Where requests begin: places of [`REQUEST`] bytes with handle, function plus 1, handle of the communicator, peer and tag, sequence number. A later one with the
 /// same place takes it.
-pub const REQUESTS: usize = SLOTS + THREADS * SLOT;
+pub(crate) const REQUESTS: usize = SLOTS + THREADS * SLOT;
 /// Number of places for requests.
-pub const REQUEST_PLACES: usize = 1024;
+pub(crate) const REQUEST_PLACES: usize = 1024;
 /// See [`REQUESTS`].
-pub const REQUEST: usize = 64;
+pub(crate) const REQUEST: usize = 64;
 
 /// Where communicators begin: places of [`COMM`] bytes with handle, identity, number of collective operations, and own rank and size in the upper and lower half.
-pub const COMMS: usize = REQUESTS + REQUEST_PLACES * REQUEST;
+pub(crate) const COMMS: usize = REQUESTS + REQUEST_PLACES * REQUEST;
 /// Number of places for communicators.
-pub const COMM_PLACES: usize = 8192;
+pub(crate) const COMM_PLACES: usize = 8192;
 /// See [`COMMS`].
-pub const COMM: usize = 32;
+pub(crate) const COMM: usize = 32;
 /// A communicator is found in one of so many places from that of its handle on.
-pub const PROBES: usize = 64;
+pub(crate) const PROBES: usize = 64;
 /// Handle in the place of a communicator that was freed.
-pub const FREED: u64 = 1;
+pub(crate) const FREED: u64 = 1;
 /// Flag in the size of an inter-communicator, whose peers are those of the other group.
-pub const INTER: u64 = 1 << 31;
+pub(crate) const INTER: u64 = 1 << 31;
 /// Flag in the size of an inter-communicator: of its two groups, this process is in the one whose first member has the higher global rank.
-pub const SECOND: u64 = 1 << 29;
+pub(crate) const SECOND: u64 = 1 << 29;
 /// Flag in the size of a window, which is in a place of a communicator.
-pub const WINDOW: u64 = 1 << 30;
+pub(crate) const WINDOW: u64 = 1 << 30;
 
 /// Where names begin: places of [`NAME`] bytes with a hash and a text that ends in zero.
-pub const NAMES: usize = COMMS + COMM_PLACES * COMM;
+pub(crate) const NAMES: usize = COMMS + COMM_PLACES * COMM;
 /// Number of places for names.
-pub const NAME_PLACES: usize = 256;
+pub(crate) const NAME_PLACES: usize = 256;
 /// See [`NAMES`].
-pub const NAME: usize = 64;
+pub(crate) const NAME: usize = 64;
 
 /// Where epochs of windows begin: places of [`EPOCH`] bytes. A later one with the same place takes it.
-pub const EPOCHS: usize = NAMES + NAME_PLACES * NAME;
+pub(crate) const EPOCHS: usize = NAMES + NAME_PLACES * NAME;
 /// Number of places for epochs.
-pub const EPOCH_PLACES: usize = 256;
+pub(crate) const EPOCH_PLACES: usize = 256;
 /// See [`EPOCHS`].
-pub const EPOCH: usize = 128;
+pub(crate) const EPOCH: usize = 128;
 /// So many members of the group of an epoch are known, two in a word.
-pub const MEMBERS: usize = 2 * (EPOCH - epoch::MEMBERS) / 8;
+pub(crate) const MEMBERS: usize = 2 * (EPOCH - epoch::MEMBERS) / 8;
 
 /// Byte offsets of the fields of an epoch.
-pub mod epoch {
+pub(crate) mod epoch {
     /// Handle of its window; 0 if there is none.
-    pub const WIN: usize = 0;
+    pub(crate) const WIN: usize = 0;
     /// One of [`super::kind`]; in the upper half the target of a lock, its rank in the window.
-    pub const KIND: usize = 8;
+    pub(crate) const KIND: usize = 8;
     /// Reading of the counter when it began: the call of `MPI_Win_start` and `MPI_Win_post`, and when a lock was there.
-    pub const SINCE: usize = 16;
+    pub(crate) const SINCE: usize = 16;
     /// Reading of the counter when it ended; 0 if it has not.
-    pub const ENDED: usize = 24;
+    pub(crate) const ENDED: usize = 24;
     /// Number of members of its group.
-    pub const COUNT: usize = 32;
+    pub(crate) const COUNT: usize = 32;
     /// Their global ranks, the first ones.
-    pub const MEMBERS: usize = 40;
+    pub(crate) const MEMBERS: usize = 40;
 }
 
 /// What an epoch is.
-pub mod kind {
+pub(crate) mod kind {
     /// From `MPI_Win_start` to `MPI_Win_complete`.
-    pub const ACCESS: u64 = 1;
+    pub(crate) const ACCESS: u64 = 1;
     /// From `MPI_Win_post` to `MPI_Win_wait`.
-    pub const EXPOSURE: u64 = 2;
+    pub(crate) const EXPOSURE: u64 = 2;
     /// A shared lock of all.
-    pub const ALL: u64 = 3;
+    pub(crate) const ALL: u64 = 3;
     /// A shared lock of one.
-    pub const SHARED: u64 = 4;
+    pub(crate) const SHARED: u64 = 4;
     /// An exclusive lock of one.
-    pub const EXCLUSIVE: u64 = 5;
+    pub(crate) const EXCLUSIVE: u64 = 5;
 }
 
 /// Size of the file.
-pub const SIZE: usize = EPOCHS + EPOCH_PLACES * EPOCH;
+pub(crate) const SIZE: usize = EPOCHS + EPOCH_PLACES * EPOCH;
 
 /// The first place of a handle among `places`, which are a power of two.
 #[inline]
-pub fn place_of(handle: u64, places: usize) -> usize {
+pub(crate) fn place_of(handle: u64, places: usize) -> usize {
     (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (places - 1)
 }
 
 /// The place of an epoch of a window: that of its kind, or of the lock of a target.
-pub fn place_of_epoch(win: u64, kind: u64, target: i32) -> usize {
+pub(crate) fn place_of_epoch(win: u64, kind: u64, target: i32) -> usize {
     let own = match kind {
         kind::SHARED | kind::EXCLUSIVE => kind::SHARED + u64::from(target as u32),
         other => other,
@@ -207,12 +207,12 @@ pub fn place_of_epoch(win: u64, kind: u64, target: i32) -> usize {
 }
 
 /// Identity of `MPI_COMM_WORLD`.
-pub const WORLD: u64 = 1;
+pub(crate) const WORLD: u64 = 1;
 /// Identity of `MPI_COMM_SELF`.
-pub const SELF: u64 = 2;
+pub(crate) const SELF: u64 = 2;
 
 /// The identity that follows from several numbers, which all members know: never one of those above.
-pub fn identity(numbers: &[u64]) -> u64 {
+pub(crate) fn identity(numbers: &[u64]) -> u64 {
     let mixed = numbers.iter().fold(0x51_7c_c1_b7_27_22_0a_95_u64, |mixed, &number| {
         let next = (mixed ^ number).wrapping_mul(0xff51_afd7_ed55_8ccd);
         (next ^ (next >> 32)).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(29)

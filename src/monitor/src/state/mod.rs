@@ -2,14 +2,16 @@
 
 mod functions;
 #[allow(dead_code)] // the recorder uses all of it
-pub mod layout;
+pub(crate) mod layout;
 mod process;
 mod read;
 #[cfg(test)]
 mod tests;
 
-pub use functions::{function_name, table};
-pub use process::{ProcessStatus, now};
+pub(crate) use functions::function_name;
+pub use functions::table;
+pub(crate) use process::ProcessStatus;
+pub use process::now;
 pub use read::StateFile;
 
 use serde::{Deserialize, Serialize};
@@ -110,7 +112,7 @@ pub struct Operation {
     pub function: String,
     /// Identity of its communicator, if that is known.
     pub comm: Option<u64>,
-    /// Peer, root or target; [`layout::NOBODY`], [`layout::ANY`].
+    /// Peer, root or target; `layout::NOBODY`, `layout::ANY`.
     pub peer: i32,
     /// Tag of a message; 1 for an exclusive lock.
     pub tag: i32,
@@ -125,9 +127,9 @@ pub struct WindowEpoch {
     pub window: u64,
     /// What it is.
     pub kind: EpochKind,
-    /// Rank in the window of the part that is locked; [`layout::NOBODY`] where none or all are.
+    /// Rank in the window of the part that is locked; `layout::NOBODY` where none or all are.
     pub target: i32,
-    /// Global ranks of its group, the first ones if it has more than [`layout::MEMBERS`].
+    /// Global ranks of its group, the first ones if it has more than `layout::MEMBERS`.
     pub members: Vec<u32>,
     /// When it began: seconds since 1970.
     pub since: f64,
@@ -192,24 +194,24 @@ fn has_target(function: &str) -> bool {
 
 impl Operation {
     /// It looks whether something has come, and returns at once.
-    pub fn only_looks(&self) -> bool {
+    pub(crate) fn only_looks(&self) -> bool {
         matches!(&*self.function, "MPI_Iprobe" | "MPI_Improbe" | "MPI_Win_test")
     }
 
     /// It is a collective operation with a root.
-    pub fn has_root(&self) -> bool {
+    pub(crate) fn has_root(&self) -> bool {
         let name = self.function.trim_start_matches("MPI_").trim_start_matches('I').to_lowercase();
         let name = name.trim_end_matches("_init");
         ["bcast", "gather", "gatherv", "scatter", "scatterv", "reduce"].contains(&name)
     }
 
     /// It begins or ends an epoch of a window, but that of all its members.
-    pub fn on_epoch(&self) -> bool {
+    pub(crate) fn on_epoch(&self) -> bool {
         on_epoch(&self.function)
     }
 
     /// It is a message that comes: receives and probes; also those that send one as well.
-    pub fn receives(&self) -> bool {
+    pub(crate) fn receives(&self) -> bool {
         ["Recv", "recv", "Probe", "probe"].iter().any(|part| self.function.contains(part))
     }
 }

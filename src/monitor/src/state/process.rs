@@ -13,7 +13,7 @@ const TICKS: f64 = 100.0;
 
 /// A process at a moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ProcessStatus {
+pub(crate) struct ProcessStatus {
     /// Whether it is there.
     pub life: Life,
     /// Processor time that it has used, in seconds; 0 if it is gone.
@@ -24,7 +24,7 @@ impl ProcessStatus {
     const GONE: ProcessStatus = ProcessStatus { life: Life::Gone, cpu: 0.0 };
 
     /// Looks at the process with this id that was started at this tick since boot.
-    pub fn look(id: u32, started: u64) -> ProcessStatus {
+    pub(crate) fn look(id: u32, started: u64) -> ProcessStatus {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
         stat.ok().and_then(|stat| ProcessStatus::of_stat(&stat, started)).unwrap_or(ProcessStatus::GONE)
     }

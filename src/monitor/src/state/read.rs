@@ -60,7 +60,7 @@ impl StateFile {
     ///
     /// # Errors
     /// It is not readable, is not complete yet, or is that of another version of the recorder.
-    pub fn open(path: &Path, host: &str) -> Result<StateFile> {
+    pub(crate) fn open(path: &Path, host: &str) -> Result<StateFile> {
         let file = File::open(path)?;
         let mut state = StateFile {
             path: path.to_owned(),
@@ -90,19 +90,13 @@ impl StateFile {
     }
 
     /// When the process was started, in ticks since boot.
-    pub fn started(&self) -> u64 {
+    pub(crate) fn started(&self) -> u64 {
         self.started
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Command line of the process.
-    pub fn command(&self) -> String {
-        let text = self.part(field::COMMAND, field::COMMAND_LENGTH).map(|part| part.0).unwrap_or_default();
-        text_of(&text)
     }
 
     fn part(&self, offset: usize, length: usize) -> Result<Words> {
@@ -112,7 +106,7 @@ impl StateFile {
     }
 
     /// Somebody knows when it ended.
-    pub fn ended(&mut self, time: Option<f64>) {
+    pub(crate) fn ended(&mut self, time: Option<f64>) {
         if let Some(time) = time {
             self.life = (Life::Gone, time);
         }
@@ -122,7 +116,7 @@ impl StateFile {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn pulse(&mut self) -> Result<RankState> {
+    pub(crate) fn pulse(&mut self) -> Result<RankState> {
         let header = self.part(0, HEADER)?;
         Ok(self.outline(&header, &clock(&header))?.0)
     }
@@ -131,7 +125,7 @@ impl StateFile {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn look(&mut self, wanted: &BTreeSet<u64>) -> Result<RankState> {
+    pub(crate) fn look(&mut self, wanted: &BTreeSet<u64>) -> Result<RankState> {
         let header = self.part(0, HEADER)?;
         let clock = clock(&header);
         let (mut state, calls) = self.outline(&header, &clock)?;

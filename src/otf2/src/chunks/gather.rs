@@ -31,7 +31,7 @@ static LONGEST: [i16; 256] = {
 
 /// Records of the common form that follow each other in one chunk, none of them a `BufferFlush`, which has a further time.
 #[derive(Debug)]
-pub struct RecordRun {
+pub(crate) struct RecordRun {
     /// Number of the first one.
     first: EventNumber,
     /// The time in force at each, in ticks, then whatever it is replaced by. Only the first `length` count, as in `places`.
@@ -63,31 +63,31 @@ impl Default for RecordRun {
 
 impl RecordRun {
     /// Most records of one: its lists stay in the nearest cache.
-    pub const MOST: usize = 256;
+    pub(crate) const MOST: usize = 256;
 
     /// Number of the first event.
-    pub fn first(&self) -> EventNumber {
+    pub(crate) fn first(&self) -> EventNumber {
         self.first
     }
 
     /// The time of each record.
-    pub fn times(&self) -> &[u64] {
+    pub(crate) fn times(&self) -> &[u64] {
         &self.times[..self.length]
     }
 
     /// The same, to be replaced.
-    pub fn times_mut(&mut self) -> &mut [u64] {
+    pub(crate) fn times_mut(&mut self) -> &mut [u64] {
         &mut self.times[..self.length]
     }
 
     /// The type of each record.
-    pub fn kinds(&self) -> &[u8] {
+    pub(crate) fn kinds(&self) -> &[u8] {
         &self.kinds[..self.length]
     }
 
     /// Of each record: where it begins in its chunk, whether a timestamp of nine bytes is the first of it, and its time.
     #[inline]
-    pub fn placed(&self) -> impl Iterator<Item = (usize, bool, u64)> {
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (usize, bool, u64)> {
         let places = self.places[..self.length].iter();
         places.zip(self.times()).map(|(&place, &time)| ((place & !UNSTAMPED) as usize, place & UNSTAMPED == 0, time))
     }
@@ -130,7 +130,7 @@ impl RecordRun {
     }
 
     /// Whether no time is earlier than the one before it.
-    pub fn ascends(&self) -> bool {
+    pub(crate) fn ascends(&self) -> bool {
         let times = self.times();
         widest(
             #[inline(always)]
@@ -154,7 +154,7 @@ impl RecordRun {
 
 /// The fields of a record of the common form.
 #[derive(Debug)]
-pub struct RecordFields<'a> {
+pub(crate) struct RecordFields<'a> {
     /// Begins with them. For speed it goes on into what follows the record.
     pub reader: Reader<'a>,
     /// How many bytes are left where the record ends.
@@ -164,7 +164,7 @@ pub struct RecordFields<'a> {
 impl RecordFields<'_> {
     /// Whether fields of this record only have been read.
     #[inline(always)]
-    pub fn are_enough(&self) -> bool {
+    pub(crate) fn are_enough(&self) -> bool {
         self.reader.rest().len() >= self.left
     }
 }
@@ -172,7 +172,7 @@ impl RecordFields<'_> {
 impl<S: Source> RecordReader<S> {
     /// Reads records as long as they are of the common form and in the same chunk, and there is room for them. Where it stops,
     /// [`RecordReader::next`] goes on, with whatever is there.
-    pub fn gather(&mut self, stretch: &mut RecordRun) {
+    pub(crate) fn gather(&mut self, stretch: &mut RecordRun) {
         (stretch.first, stretch.length, stretch.end, stretch.before) =
             (EventNumber::after(self.number), 0, self.at, (self.at, self.time));
         let bytes = self.source.present();
@@ -193,7 +193,7 @@ impl<S: Source> RecordReader<S> {
 
     /// Type, time and fields of record `index` of the `stretch` that was read last.
     #[inline(always)]
-    pub fn at<'a>(&'a self, stretch: &RecordRun, index: u8) -> (u8, u64, RecordFields<'a>) {
+    pub(crate) fn at<'a>(&'a self, stretch: &RecordRun, index: u8) -> (u8, u64, RecordFields<'a>) {
         // Lists of 256 elements, so that every index is one of them.
         let index = usize::from(index);
         let (place, kind) = (stretch.places[index], stretch.kinds[index]);
@@ -209,12 +209,12 @@ impl<S: Source> RecordReader<S> {
     }
 
     /// The `stretch` that was read last, as it is in the file.
-    pub fn bytes_of(&self, stretch: &RecordRun) -> &[u8] {
+    pub(crate) fn bytes_of(&self, stretch: &RecordRun) -> &[u8] {
         self.source.present().get(stretch.before.0..stretch.end).unwrap_or_default()
     }
 
     /// Goes back to the first record of the `stretch` that was read last.
-    pub fn rewind(&mut self, stretch: &RecordRun) {
+    pub(crate) fn rewind(&mut self, stretch: &RecordRun) {
         (self.at, self.time) = stretch.before;
         self.number = stretch.first.preceding();
     }

@@ -1,7 +1,8 @@
 //! What collective operations are given: communicator, root, and bytes.
 
 use crate::arguments::Arguments;
-use crate::format::{Effect, NO_ROOT, OWN_GROUP, THIS_PROCESS};
+use crate::format::calls::Effect;
+use crate::format::{NO_ROOT, OWN_GROUP, THIS_PROCESS};
 use crate::session::Session;
 use crate::stream::Stream;
 
@@ -12,7 +13,7 @@ struct TransferredBytes(u64, u64, bool);
 ///
 /// # Safety
 /// The arguments are those of the operation.
-pub unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, given: &Arguments) {
+pub(super) unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, given: &Arguments) {
     // SAFETY: positions are those of the C binding, and all arguments that are looked at are significant here.
     unsafe {
         let (comm, root) = match effect {

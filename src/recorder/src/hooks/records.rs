@@ -4,7 +4,8 @@ use super::{HERE, collectives, watched, windows};
 use crate::abi::{Abi, Status};
 use crate::arguments::Arguments;
 use crate::calls::Call;
-use crate::format::{Effect, Gives, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, WINDOW};
+use crate::format::calls::{Effect, Gives};
+use crate::format::{NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, WINDOW};
 use crate::session::Session;
 use crate::stream::Stream;
 

@@ -1,7 +1,7 @@
 //! What calls on windows are given: the window, the target, bytes, groups.
 
 use crate::arguments::Arguments;
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::session::Session;
 use crate::stream::Stream;
 
@@ -9,7 +9,7 @@ use crate::stream::Stream;
 ///
 /// # Safety
 /// The arguments are those of the call.
-pub unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, given: &Arguments) -> bool {
+pub(super) unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, given: &Arguments) -> bool {
     // SAFETY: positions are those of the C binding.
     unsafe {
         match effect {
@@ -77,7 +77,7 @@ unsafe fn access(stream: &mut Stream, effect: Effect, given: &Arguments) {
 }
 
 /// Whether it is a call on a window.
-pub fn is_on_window(effect: Effect) -> bool {
+pub(super) fn is_on_window(effect: Effect) -> bool {
     matches!(
         effect,
         Effect::WinCreate

@@ -3,7 +3,7 @@
 use super::{Board, Slot};
 use crate::arguments::Arguments;
 use crate::calls::Call;
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::layout::{self, slot};
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ impl Board {
     /// # Safety
     /// The arguments are those of the function.
     #[inline(always)]
-    pub unsafe fn enter(&self, slot: Slot, call: &Call, given: &Arguments, comm: u64, now: u64) {
+    pub(crate) unsafe fn enter(&self, slot: Slot, call: &Call, given: &Arguments, comm: u64, now: u64) {
         // SAFETY: positions are those of the C binding, and of types that the effect says.
         unsafe {
             let peer = |from: usize| {
@@ -106,7 +106,7 @@ impl Board {
 
     /// The call has ended; it `did` something, or was a test in vain. `request` is the one that it has made.
     #[inline(always)]
-    pub fn leave(&self, slot: Slot, did: bool, request: Option<u64>, now: u64) {
+    pub(crate) fn leave(&self, slot: Slot, did: bool, request: Option<u64>, now: u64) {
         let call = slot.get(slot::CALL) & !layout::INSIDE;
         if let Some(request) = request {
             let place = layout::REQUESTS + layout::place_of(request, layout::REQUEST_PLACES) * layout::REQUEST;

@@ -1,13 +1,13 @@
 //! The communicators and windows that this process is a member of, and how many collective operations it has called on each.
 
 use super::{Board, Slot};
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::layout::{self, field, slot};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 /// A communicator that this process has become a member of, with what all its members know of it.
-pub struct NewMembership {
+pub(crate) struct NewMembership {
     /// Its handle.
     pub handle: u64,
     /// Rank of this process in it, and number of members.
@@ -74,7 +74,7 @@ impl Board {
 
     /// This process has become a member of a communicator, by the call that the thread is in, on another one.
     #[cold]
-    pub fn joined(&self, slot: Slot, effect: Effect, parent: u64, new: &NewMembership) {
+    pub(crate) fn joined(&self, slot: Slot, effect: Effect, parent: u64, new: &NewMembership) {
         let of_parent = self.find(parent).map_or(0, |place| self.word(place + 8).load(Ordering::Relaxed));
         let identity = match (effect, new.others) {
             // Told by its members, and how often the same have made one.
@@ -103,7 +103,7 @@ impl Board {
 
     /// This process has a part of a window now, by the call that the thread is in: fences of windows are counted as collective operations of communicators are.
     #[cold]
-    pub fn window(&self, slot: Slot, handle: u64) {
+    pub(crate) fn window(&self, slot: Slot, handle: u64) {
         let Some(parent) = self.find(slot.comm()) else { return };
         let [of_parent, ranks] = [8, 24].map(|offset| self.word(parent + offset).load(Ordering::Relaxed));
         self.add(handle, layout::identity(&[7, of_parent, slot.get(slot::SEQUENCE)]), ranks | layout::WINDOW);
@@ -118,7 +118,7 @@ impl Board {
 
     /// A communicator or a window has been freed.
     #[cold]
-    pub fn freed(&self, handle: u64) {
+    pub(crate) fn freed(&self, handle: u64) {
         if let Some(place) = self.find(handle) {
             self.word(place).store(layout::FREED, Ordering::Relaxed);
         }

@@ -1,21 +1,21 @@
 //! Epochs and locks of windows: who may access whose memory.
 
 use super::{Board, Slot};
-use crate::format::Effect;
+use crate::format::calls::Effect;
 use crate::layout::{self, epoch, kind, slot};
 use std::sync::atomic::Ordering;
 
 impl Board {
     /// An epoch of a window begins with a group, by the call that the thread is in.
     #[cold]
-    pub fn epoch_begins(&self, slot: Slot, effect: Effect, members: &[std::ffi::c_int], now: u64) {
+    pub(crate) fn epoch_begins(&self, slot: Slot, effect: Effect, members: &[std::ffi::c_int], now: u64) {
         let kind = if effect == Effect::WinStart { kind::ACCESS } else { kind::EXPOSURE };
         self.epoch(slot.comm(), kind, layout::NOBODY, members, now);
     }
 
     /// A lock of a window is there, or an epoch is over, by the call that the thread is in.
     #[cold]
-    pub fn epoch_changes(&self, slot: Slot, effect: Effect, now: u64) {
+    pub(crate) fn epoch_changes(&self, slot: Slot, effect: Effect, now: u64) {
         let (win, peer) = (slot.comm(), slot.get(slot::PEER));
         let target = (peer >> 32) as u32 as i32;
         let ended = match effect {

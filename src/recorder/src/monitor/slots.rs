@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The place of a thread in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Slot(pub(super) *const u8);
+pub(crate) struct Slot(pub(super) *const u8);
 
 impl Slot {
     /// Of a thread that has not asked for one.
-    pub const UNKNOWN: Slot = Slot(std::ptr::null());
+    pub(crate) const UNKNOWN: Slot = Slot(std::ptr::null());
     /// Of a thread for which there is none.
-    pub const NONE: Slot = Slot(std::ptr::without_provenance(1));
+    pub(crate) const NONE: Slot = Slot(std::ptr::without_provenance(1));
 
     /// Whether there is one.
     #[inline]
-    pub fn is_there(self) -> bool {
+    pub(crate) fn is_there(self) -> bool {
         self.0.addr() > 1
     }
 
@@ -62,13 +62,13 @@ impl Slot {
     }
 
     /// Handle of the communicator of the current or last call.
-    pub fn comm(&self) -> u64 {
+    pub(crate) fn comm(&self) -> u64 {
         self.get(slot::COMM)
     }
 
     /// A region begins: the place of its name, or its address.
     #[inline]
-    pub fn region_begins(&self, region: u64) {
+    pub(crate) fn region_begins(&self, region: u64) {
         let depth = self.get(slot::DEPTH);
         if (depth as usize) < layout::REGIONS {
             self.set(slot::REGIONS + 8 * depth as usize, region);
@@ -78,7 +78,7 @@ impl Slot {
 
     /// The innermost one ends.
     #[inline]
-    pub fn region_ends(&self) {
+    pub(crate) fn region_ends(&self) {
         self.set(slot::DEPTH, self.get(slot::DEPTH).saturating_sub(1));
     }
 }

@@ -6,7 +6,7 @@ use crate::report::html::plot::PlotFrame;
 use crate::report::{Execution, Stages};
 use clc_trace::format::count;
 
-pub fn body(stages: &Stages<Execution>) -> String {
+pub(super) fn body(stages: &Stages<Execution>) -> String {
     let all: Vec<&Execution> = std::iter::once(&stages.before).chain(&stages.after).collect();
     let mut html = String::from(
         "<p>A process computes while it is outside MPI. Speedup is the total computation time of all processes \

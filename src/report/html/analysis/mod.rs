@@ -14,7 +14,7 @@ use crate::report::{Analysis, Report};
 const STAGES: [(&str, &str); 2] = [("presynchronised", "as a reader of the trace sees it"), ("corrected", "corrected")];
 
 /// The chapters, if the report has an analysis.
-pub fn chapters(report: &Report) -> Vec<Chapter> {
+pub(super) fn chapters(report: &Report) -> Vec<Chapter> {
     let Some(analysis) = &report.analysis else { return Vec::new() };
     vec![
         Chapter { id: "waits", title: "Waiting times", body: waits::body(&analysis.waits) },

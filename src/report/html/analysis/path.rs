@@ -6,7 +6,7 @@ use crate::report::html::plot::PlotFrame;
 use crate::report::{Analysis, CriticalPath, Share};
 use clc_trace::format::count;
 
-pub fn body(analysis: &Analysis) -> String {
+pub(super) fn body(analysis: &Analysis) -> String {
     let stages = &analysis.critical_path;
     let all: Vec<&CriticalPath> = std::iter::once(&stages.before).chain(&stages.after).collect();
     let mut html = String::from(

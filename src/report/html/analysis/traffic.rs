@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Pairs in the picture over time.
 const LANES: usize = 16;
 
-pub fn body(traffic: &Traffic) -> String {
+pub(super) fn body(traffic: &Traffic) -> String {
     if traffic.messages == 0 {
         return String::new();
     }

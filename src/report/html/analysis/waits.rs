@@ -5,7 +5,7 @@ use crate::report::html::element::{duration, escape, figure, fold, table};
 use crate::report::{DelayCost, DelayCosts, KindWaiting, ThreadWaits, WaitStates, Waiting};
 use clc_trace::format::count;
 
-pub fn body(waits: &WaitStates) -> String {
+pub(super) fn body(waits: &WaitStates) -> String {
     let mut html = String::from(
         "<p>How long MPI operations waited for others, summed over all processes, with the times that a reader of the \
         trace sees and with corrected times. Waiting that exists only in the former is an <em>artefact</em> of the \

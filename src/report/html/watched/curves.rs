@@ -29,7 +29,7 @@ const DRAWN: [(&str, f64, &str); 7] = [
 ];
 
 /// The chapter of the resources.
-pub fn resources(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
+pub(super) fn resources(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let Some(grid) = grid else { return nothing("The agents have logged only one moment.") };
     let mut html = String::new();
     for (name, unit, title) in DRAWN {
@@ -44,7 +44,7 @@ pub fn resources(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
 }
 
 /// The chapter of the clocks; nothing for a single node.
-pub fn clocks(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
+pub(super) fn clocks(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let measured = |log: &Log| log.moments.iter().map(|moment| moment.clocks.len()).sum::<usize>();
     // The one that has measured most; of several the first.
     let by = page.logs.iter().rev().max_by_key(|log| measured(log)).filter(|log| measured(log) > 0);

@@ -8,7 +8,7 @@ const COLUMNS: usize = 600;
 
 /// An axis of time in columns of the same length.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TimeColumns {
+pub(super) struct TimeColumns {
     /// Where it begins: seconds since 1970.
     pub from: f64,
     /// Its length in seconds.
@@ -19,7 +19,7 @@ pub struct TimeColumns {
 
 impl TimeColumns {
     /// For these logs; none if there is no time in them.
-    pub fn new(logs: &[Log]) -> Option<TimeColumns> {
+    pub(super) fn new(logs: &[Log]) -> Option<TimeColumns> {
         let times = || logs.iter().flat_map(|log| &log.moments).map(|moment| moment.time);
         let (from, to) = (times().fold(f64::INFINITY, f64::min), times().fold(f64::NEG_INFINITY, f64::max));
         let most = logs.iter().map(|log| log.moments.len()).max()?;
@@ -36,7 +36,7 @@ impl TimeColumns {
     }
 
     /// For each column the number of moments of a log that were noted until its end; none while nothing is known of the node.
-    pub fn until(&self, log: &Log) -> Vec<Option<usize>> {
+    pub(super) fn until(&self, log: &Log) -> Vec<Option<usize>> {
         let mut seen = 0;
         let column = |column: usize| {
             let end = self.end(column);
@@ -52,13 +52,13 @@ impl TimeColumns {
     }
 
     /// A value for each column: the latest.
-    pub fn values(&self, log: &Log, value: impl Fn(&Moment) -> Option<f64>) -> Vec<Option<f64>> {
+    pub(super) fn values(&self, log: &Log, value: impl Fn(&Moment) -> Option<f64>) -> Vec<Option<f64>> {
         let until = self.until(log).into_iter();
         until.map(|seen| value(log.moments.get(seen? - 1)?).filter(|value| value.is_finite())).collect()
     }
 
     /// Labels of the axis: (share, text).
-    pub fn marks(&self) -> Vec<(f64, String)> {
+    pub(super) fn marks(&self) -> Vec<(f64, String)> {
         let (unit, name) = match self.span {
             span if span < 180.0 => (1.0, "s"),
             span if span < 3.0 * 3600.0 => (60.0, "min"),

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 /// What the page shows.
 #[derive(Debug)]
-pub struct WatchedPage<'a> {
+pub(crate) struct WatchedPage<'a> {
     /// The job.
     pub about: &'a About,
     /// What its agents say now, or said last.
@@ -52,7 +52,7 @@ impl WatchedPage<'_> {
 }
 
 /// A job as a complete HTML document. The same data give the same bytes.
-pub fn watched_page(page: &WatchedPage) -> String {
+pub(crate) fn watched_page(page: &WatchedPage) -> String {
     let grid = TimeColumns::new(page.logs);
     let chapters: Vec<Chapter> = [
         Chapter { id: "states", title: "Ranks by state over time", body: states::body(page, grid.as_ref()) },

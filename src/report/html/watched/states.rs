@@ -18,7 +18,7 @@ const LINE: f64 = 9.0;
 type States = BTreeMap<u32, Vec<Option<usize>>>;
 
 /// The chapter.
-pub fn body(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
+pub(super) fn body(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let Some(grid) = grid else { return nothing("The agents have logged only one moment.") };
     let states = states(page.logs, grid);
     if states.is_empty() {

@@ -9,7 +9,7 @@ use clc_monitor::query::AgentReport;
 const SHOWN: usize = 64;
 
 /// What each rank does.
-pub fn ranks(page: &WatchedPage) -> String {
+pub(super) fn ranks(page: &WatchedPage) -> String {
     let rows = page.found.rows.iter().map(|row| {
         let name = match row.rank.is_some_and(|rank| page.found.ranks.contains(&rank)) {
             true => format!("<span class=\"blamed\">{}</span>", escape(&row.name())),
@@ -32,7 +32,7 @@ pub fn ranks(page: &WatchedPage) -> String {
 }
 
 /// Who waits in which operation.
-pub fn communicators(page: &WatchedPage) -> String {
+pub(super) fn communicators(page: &WatchedPage) -> String {
     if page.found.comms.is_empty() {
         return nothing("No rank waits in an operation of a communicator.");
     }
@@ -49,7 +49,7 @@ pub fn communicators(page: &WatchedPage) -> String {
 }
 
 /// What is known of each node.
-pub fn nodes(page: &WatchedPage) -> String {
+pub(super) fn nodes(page: &WatchedPage) -> String {
     let there = page.seen.reports.iter().map(|report| {
         let mut ranks: Vec<u32> = report.ranks.iter().filter_map(|state| state.rank).collect();
         ranks.sort_unstable();

@@ -13,7 +13,6 @@ mod parts;
 mod presets;
 mod spec;
 
-pub use presets::{PRESETS, Preset};
 pub use spec::{ClockSpec, PartSpec};
 
 use crate::units::EPOCH;
@@ -37,7 +36,7 @@ pub struct SimulatedClock {
 
 impl SimulatedClock {
     /// A clock without error.
-    pub fn perfect() -> Self {
+    pub(crate) fn perfect() -> Self {
         SimulatedClock::new(Vec::new(), 1)
     }
 
@@ -102,6 +101,7 @@ impl SimulatedClock {
 
 #[cfg(test)]
 mod tests {
+    use super::presets::PRESETS;
     use super::*;
     use crate::units::SECOND;
     use clc_trace::Result;

@@ -2,7 +2,7 @@
 
 /// A named clock specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Preset {
+pub(crate) struct Preset {
     /// What the user writes.
     pub name: &'static str,
     /// What it stands for.
@@ -18,7 +18,7 @@ pub struct Preset {
 /// deviation, and no node is a reference. Of 3 nodes it is node 1 that fails, of 12 nodes 1, 2, 3 and 10. Steps of 0.5 ms, 1 ms, 100 ms and
 /// 700 ms occur there; the presets have 1 ms, others are `generator=STEP/DEVIATION`. How large the deviations are, when nodes fail and
 /// how, are assumptions of this program, typical of quartz oscillators.
-pub const PRESETS: &[Preset] = &[
+pub(crate) const PRESETS: &[Preset] = &[
     Preset { name: "perfect", text: "", about: "no error" },
     Preset { name: "offset", text: "offset=5ms", about: "constant offsets" },
     Preset { name: "drift", text: "drift=20ppm", about: "constant drifts" },

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// What a round does; all members have to say the same. Roots are ranks in the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub(super) enum Operation {
     /// Everybody waits for everybody.
     Barrier,
     /// Everybody gets the combination.
@@ -51,7 +51,7 @@ impl Operation {
 
 /// What a member gives.
 #[derive(Debug, Clone)]
-pub enum Payload {
+pub(super) enum Payload {
     /// Numbers.
     Words(Arc<[i64]>),
     /// Bytes.
@@ -60,7 +60,7 @@ pub enum Payload {
 
 impl Payload {
     /// The numbers; none if these are bytes.
-    pub fn words(&self) -> &[i64] {
+    pub(super) fn words(&self) -> &[i64] {
         match self {
             Payload::Words(words) => words,
             Payload::Bytes(_) => &[],
@@ -68,7 +68,7 @@ impl Payload {
     }
 
     /// The bytes; none if these are numbers.
-    pub fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Payload::Bytes(bytes) => bytes,
             Payload::Words(_) => &[],
@@ -78,7 +78,7 @@ impl Payload {
 
 /// One operation under way.
 #[derive(Debug)]
-pub struct Round {
+pub(super) struct Round {
     operation: Operation,
     given: Vec<Option<Payload>>,
     arrived: usize,
@@ -90,17 +90,17 @@ pub struct Round {
 
 impl Round {
     /// What has been given so far, by rank in the group.
-    pub fn given(&self) -> impl Iterator<Item = &Payload> {
+    pub(super) fn given(&self) -> impl Iterator<Item = &Payload> {
         self.given.iter().flatten()
     }
 
     /// The contribution of one member.
-    pub fn of(&self, member: usize) -> Option<&Payload> {
+    pub(super) fn of(&self, member: usize) -> Option<&Payload> {
         self.given.get(member)?.as_ref()
     }
 
     /// The combination of all contributions, made by the first who asks.
-    pub fn combined(&mut self, combine: impl FnOnce(&Round) -> Vec<i64>) -> Arc<[i64]> {
+    pub(super) fn combined(&mut self, combine: impl FnOnce(&Round) -> Vec<i64>) -> Arc<[i64]> {
         if let Some(combined) = &self.combined {
             return combined.clone();
         }
@@ -123,7 +123,7 @@ impl Round {
 
 /// The collective operations of a group, one round each.
 #[derive(Debug)]
-pub struct CollectiveRounds {
+pub(super) struct CollectiveRounds {
     members: Vec<usize>,
     rounds: Mutex<HashMap<u64, Round>>,
     changed: Condvar,
@@ -131,12 +131,12 @@ pub struct CollectiveRounds {
 
 impl CollectiveRounds {
     /// Of these ranks of the world, in the order of the group.
-    pub fn new(members: Vec<usize>) -> CollectiveRounds {
+    pub(super) fn new(members: Vec<usize>) -> CollectiveRounds {
         CollectiveRounds { members, rounds: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Number of members.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.members.len()
     }
 
@@ -144,7 +144,7 @@ impl CollectiveRounds {
     ///
     /// # Errors
     /// Another member takes this round for another operation.
-    pub fn give(&self, round: u64, member: usize, operation: Operation, payload: Payload) -> Result<()> {
+    pub(super) fn give(&self, round: u64, member: usize, operation: Operation, payload: Payload) -> Result<()> {
         let size = self.size();
         if let Operation::Broadcast(root) | Operation::Gather(root) | Operation::ReduceTop(root) = operation
             && root >= size
@@ -194,7 +194,7 @@ impl CollectiveRounds {
     ///
     /// # Errors
     /// A rank that is needed has left, or any has panicked.
-    pub fn take<T>(
+    pub(super) fn take<T>(
         &self,
         departures: &Departures,
         number: u64,
@@ -232,7 +232,7 @@ impl CollectiveRounds {
     }
 
     /// Makes all who wait look again.
-    pub fn wake(&self) {
+    pub(super) fn wake(&self) {
         drop(lock(&self.rounds));
         self.changed.notify_all();
     }

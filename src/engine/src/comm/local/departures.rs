@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Locks, also after a panic of another rank: every change under these locks is complete when it is made.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Waits for a notification; see [`lock`].
-pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+pub(super) fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condition.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// The ranks that have dropped their transport, so that nobody waits for them.
 #[derive(Debug)]
-pub struct Departures {
+pub(super) struct Departures {
     gone: Vec<AtomicBool>,
     count: AtomicUsize,
     panicked: AtomicBool,
@@ -24,13 +24,13 @@ pub struct Departures {
 
 impl Departures {
     /// Of a world of `size` ranks, all of which are there.
-    pub fn new(size: usize) -> Departures {
+    pub(super) fn new(size: usize) -> Departures {
         let gone = (0..size).map(|_| AtomicBool::new(false)).collect();
         Departures { gone, count: AtomicUsize::new(0), panicked: AtomicBool::new(false) }
     }
 
     /// The first of these ranks that has left.
-    pub fn first_of(&self, mut ranks: impl Iterator<Item = usize>) -> Option<usize> {
+    pub(super) fn first_of(&self, mut ranks: impl Iterator<Item = usize>) -> Option<usize> {
         if self.count.load(Ordering::SeqCst) == 0 {
             return None;
         }
@@ -38,7 +38,7 @@ impl Departures {
     }
 
     /// Notes that `rank` has left.
-    pub fn note(&self, rank: usize, panicked: bool) {
+    pub(super) fn note(&self, rank: usize, panicked: bool) {
         if let Some(gone) = self.gone.get(rank) {
             gone.store(true, Ordering::SeqCst);
         }
@@ -50,7 +50,7 @@ impl Departures {
 
     /// # Errors
     /// A rank has panicked.
-    pub fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if self.panicked.load(Ordering::SeqCst) {
             return Err(Error::new("another analysis rank panicked"));
         }
@@ -59,6 +59,6 @@ impl Departures {
 }
 
 /// The failure of an operation that waits for a rank that has left.
-pub fn departed(rank: usize) -> Error {
+pub(super) fn departed(rank: usize) -> Error {
     Error::new(format!("analysis rank {rank} ended while others wait for it"))
 }

@@ -26,7 +26,7 @@ type GroupDescription = (Vec<usize>, u32, u64);
 
 /// The shared part of a world.
 #[derive(Debug)]
-pub struct SharedWorld {
+pub(super) struct SharedWorld {
     mailboxes: Vec<Mailbox>,
     /// Who has left.
     pub departures: Departures,
@@ -37,7 +37,7 @@ pub struct SharedWorld {
 
 impl SharedWorld {
     /// For `size` ranks.
-    pub fn new(size: usize) -> SharedWorld {
+    pub(super) fn new(size: usize) -> SharedWorld {
         SharedWorld {
             mailboxes: (0..size).map(|_| Mailbox::default()).collect(),
             departures: Departures::new(size),
@@ -51,14 +51,14 @@ impl SharedWorld {
     }
 
     /// Collective operations of these ranks, whose waiting members hear of departures.
-    pub fn collective_rounds(&self, members: Vec<usize>) -> Arc<CollectiveRounds> {
+    pub(super) fn collective_rounds(&self, members: Vec<usize>) -> Arc<CollectiveRounds> {
         let rounds = Arc::new(CollectiveRounds::new(members));
         lock(&self.collectives).push(Arc::downgrade(&rounds));
         rounds
     }
 
     /// The collective operations of a group that is made by each of its members.
-    pub fn join(&self, members: &[usize], tag: u32, occurrence: u64) -> Arc<CollectiveRounds> {
+    pub(super) fn join(&self, members: &[usize], tag: u32, occurrence: u64) -> Arc<CollectiveRounds> {
         let mut joining = lock(&self.joining);
         let key = (members.to_vec(), tag, occurrence);
         let (rounds, joined) =
@@ -72,13 +72,13 @@ impl SharedWorld {
     }
 
     /// Puts a message into the mailbox of `destination`.
-    pub fn post(&self, source: usize, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
+    pub(super) fn post(&self, source: usize, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
         lock(&self.mailbox(destination)?.mail).messages[channel as usize].push_back((source, words));
         Ok(())
     }
 
     /// Takes the oldest message out of the mailbox of `rank`.
-    pub fn poll(&self, rank: usize, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
+    pub(super) fn poll(&self, rank: usize, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
         let message = lock(&self.mailbox(rank)?.mail).messages[channel as usize].pop_front();
         if message.is_none() {
             self.departures.check()?;
@@ -87,7 +87,7 @@ impl SharedWorld {
     }
 
     /// Sends a timestamp.
-    pub fn send_time(&self, source: usize, destination: usize, words: [i64; 2]) -> Result<()> {
+    pub(super) fn send_time(&self, source: usize, destination: usize, words: [i64; 2]) -> Result<()> {
         let mailbox = self.mailbox(destination)?;
         lock(&mailbox.mail).times.entry(source).or_default().push_back(words);
         mailbox.time_came.notify_one();
@@ -95,7 +95,7 @@ impl SharedWorld {
     }
 
     /// Waits for the next timestamp from `source` to `destination`.
-    pub fn receive_time(&self, source: usize, destination: usize) -> Result<[i64; 2]> {
+    pub(super) fn receive_time(&self, source: usize, destination: usize) -> Result<[i64; 2]> {
         self.mailbox(source)?;
         let mailbox = self.mailbox(destination)?;
         let mut mail = lock(&mailbox.mail);
@@ -115,7 +115,7 @@ impl SharedWorld {
     }
 
     /// Tells everybody that `rank` takes part in nothing any more.
-    pub fn depart(&self, rank: usize, panicked: bool) {
+    pub(super) fn depart(&self, rank: usize, panicked: bool) {
         self.departures.note(rank, panicked);
         // With the lock held once, nobody can be between looking and waiting.
         for mailbox in &self.mailboxes {

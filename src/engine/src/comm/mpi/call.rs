@@ -13,7 +13,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::time::Duration;
 
 /// Turns a return code into an error that names the call and what the library says about it.
-pub fn check(what: &str, code: c_int) -> Result<()> {
+pub(super) fn check(what: &str, code: c_int) -> Result<()> {
     if code == 0 {
         return Ok(());
     }
@@ -30,12 +30,12 @@ pub fn check(what: &str, code: c_int) -> Result<()> {
 }
 
 /// A length as MPI takes it.
-pub fn count(length: usize, what: &str) -> Result<c_int> {
+pub(super) fn count(length: usize, what: &str) -> Result<c_int> {
     c_int::try_from(length).map_err(|_| Error::new(format!("{what}: more than 2^31 elements in one message")))
 }
 
 /// A rank as MPI takes it.
-pub fn rank_number(rank: usize) -> c_int {
+pub(super) fn rank_number(rank: usize) -> c_int {
     // A rank that is too large for MPI does not exist, as -7 does not: MPI says so.
     c_int::try_from(rank).unwrap_or(-7)
 }
@@ -44,7 +44,7 @@ pub fn rank_number(rank: usize) -> c_int {
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Ends all ranks; returns only if MPI is not running.
-pub fn abort(status: i32) {
+pub(super) fn abort(status: i32) {
     let (mut begun, mut ended): (c_int, c_int) = (0, 0);
     // SAFETY: plain output arguments; both calls are allowed at any time, from any thread.
     let running = unsafe {
@@ -62,7 +62,7 @@ pub fn abort(status: i32) {
 }
 
 /// Makes a process that no launcher has started a world of its own at once: Open MPI otherwise starts a daemon first.
-pub fn expect_no_launcher() {
+pub(super) fn expect_no_launcher() {
     const ISOLATED: &str = "OMPI_MCA_ess_singleton_isolated";
     if std::env::var_os(ISOLATED).is_none() {
         // SAFETY: called before MPI is initialised, at the start of the program, while there is one thread.
@@ -72,7 +72,7 @@ pub fn expect_no_launcher() {
 
 /// A communicator, with the calling process's place in it.
 #[derive(Clone, Copy)]
-pub struct MpiCommunicator {
+pub(super) struct MpiCommunicator {
     /// The library's handle.
     pub raw: ffi::MPI_Comm,
     /// This process.
@@ -83,7 +83,7 @@ pub struct MpiCommunicator {
 
 impl MpiCommunicator {
     /// `MPI_COMM_WORLD`, told to return errors.
-    pub fn world() -> Result<MpiCommunicator> {
+    pub(super) fn world() -> Result<MpiCommunicator> {
         // SAFETY: constants of the library; MPI is initialised.
         let raw = unsafe { ffi::RSMPI_COMM_WORLD };
         // SAFETY: as above.
@@ -92,7 +92,7 @@ impl MpiCommunicator {
     }
 
     /// The same ranks with message and collective traffic of its own (`MPI_Comm_dup`).
-    pub fn duplicate(&self) -> Result<MpiCommunicator> {
+    pub(super) fn duplicate(&self) -> Result<MpiCommunicator> {
         let mut new = MaybeUninit::uninit();
         // SAFETY: the handle is written by the call before it is read.
         unsafe {
@@ -102,7 +102,7 @@ impl MpiCommunicator {
     }
 
     /// Gives the communicator back to the library; it must not be used any more, also not by operations under way.
-    pub fn free(mut self) {
+    pub(super) fn free(mut self) {
         // SAFETY: a communicator made by `duplicate` or `subset`; a failure leaves it to MPI_Finalize.
         unsafe {
             ffi::MPI_Comm_free(&mut self.raw);
@@ -119,7 +119,7 @@ impl MpiCommunicator {
     }
 
     /// A communicator of `members` in that order; called by the members only (`MPI_Comm_create_group`).
-    pub fn subset(&self, members: &[usize], tag: u32) -> Result<MpiCommunicator> {
+    pub(super) fn subset(&self, members: &[usize], tag: u32) -> Result<MpiCommunicator> {
         let ranks: Vec<c_int> = members.iter().map(|&member| rank_number(member)).collect();
         let length = count(ranks.len(), "MPI_Group_incl")?;
         // Every library allows tags up to 32767 at least; equal tags only matter for groups made at the same time.
@@ -140,7 +140,7 @@ impl MpiCommunicator {
 }
 
 /// An immediate operation with the buffers it works on.
-pub struct ImmediateOperation<B> {
+pub(super) struct ImmediateOperation<B> {
     raw: ffi::MPI_Request,
     /// Freed only when the operation is complete.
     buffers: ManuallyDrop<B>,
@@ -150,7 +150,7 @@ pub struct ImmediateOperation<B> {
 
 impl<B> ImmediateOperation<B> {
     /// Starts an operation: `start` makes the call with pointers into the (heap-allocated) buffers.
-    pub fn start(
+    pub(super) fn start(
         what: &'static str,
         buffers: B,
         start: impl FnOnce(&mut B, &mut ffi::MPI_Request) -> c_int,
@@ -167,7 +167,7 @@ impl<B> ImmediateOperation<B> {
     }
 
     /// Whether it is complete.
-    pub fn test(&mut self) -> Result<bool> {
+    pub(super) fn test(&mut self) -> Result<bool> {
         if !self.done {
             let mut flag: c_int = 0;
             // SAFETY: the request was written by the call that started the operation.
@@ -179,7 +179,7 @@ impl<B> ImmediateOperation<B> {
     }
 
     /// The buffers of a complete operation.
-    pub fn finish(mut self) -> Result<B> {
+    pub(super) fn finish(mut self) -> Result<B> {
         if !self.done {
             return Err(Error::new(format!("{} was considered complete too early", self.what)));
         }

@@ -14,7 +14,7 @@ const DELAY: Duration = Duration::from_millis(300);
 
 /// Complaints sent and heard by one rank.
 #[derive(Default)]
-pub struct ErrorArbiter {
+pub(super) struct ErrorArbiter {
     sent: bool,
     /// They keep their buffers if the run ends before they are delivered.
     sending: Vec<ImmediateOperation<Box<[u64]>>>,
@@ -26,7 +26,7 @@ pub struct ErrorArbiter {
 
 impl ErrorArbiter {
     /// Called again and again while this rank waits for the others to end, so far for `waited`. Failures do not matter any more.
-    pub fn turn(&mut self, on: &MpiCommunicator, waited: Duration) {
+    pub(super) fn turn(&mut self, on: &MpiCommunicator, waited: Duration) {
         while let Ok(Some(mut incoming)) = on.receive(TAG) {
             let _ = incoming.request.test();
             self.lowest = Some(self.lowest.map_or(incoming.source, |lowest| lowest.min(incoming.source)));
@@ -43,7 +43,7 @@ impl ErrorArbiter {
     }
 
     /// Whether another rank says what went wrong, seen from rank `own`.
-    pub fn follows(&self, own: usize) -> bool {
+    pub(super) fn follows(&self, own: usize) -> bool {
         self.late || self.lowest.is_some_and(|lowest| lowest < own)
     }
 }

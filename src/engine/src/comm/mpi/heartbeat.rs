@@ -17,7 +17,7 @@ const TAG: i32 = 0;
 
 /// The signs of life of this rank. Copies share their state.
 #[derive(Clone)]
-pub struct Heartbeat(Option<Rc<RefCell<Beats>>>);
+pub(super) struct Heartbeat(Option<Rc<RefCell<Beats>>>);
 
 struct Beats {
     on: MpiCommunicator,
@@ -36,7 +36,7 @@ struct Beats {
 
 impl Heartbeat {
     /// Of a rank on `on`, a communicator for nothing else. Tells the watchers where this process runs.
-    pub fn start(on: MpiCommunicator, node: String) -> Result<Heartbeat> {
+    pub(super) fn start(on: MpiCommunicator, node: String) -> Result<Heartbeat> {
         let Some(patience) = watchdog::patience().filter(|_| on.size > 1) else { return Ok(Heartbeat(None)) };
         let now = Instant::now();
         let here = Home::here(node);
@@ -57,7 +57,7 @@ impl Heartbeat {
     }
 
     /// Called again and again while this rank waits, so far for `waited`.
-    pub fn waiting(&self, waited: Duration) -> Result<()> {
+    pub(super) fn waiting(&self, waited: Duration) -> Result<()> {
         let Some(beats) = &self.0 else { return Ok(()) };
         let mut beats = beats.borrow_mut();
         if waited < beats.interval {
@@ -68,13 +68,13 @@ impl Heartbeat {
     }
 
     /// What reports progress of this rank to the watchers.
-    pub fn progress(&self) -> Box<dyn Progress> {
+    pub(super) fn progress(&self) -> Box<dyn Progress> {
         Box::new(Reporter(self.clone()))
     }
 
     /// When nothing more is to be done: takes in the signs that are still on their way, so that MPI can be finalised. Returns whether all
     /// ranks took part before `deadline`.
-    pub fn end(&self, deadline: Instant) -> bool {
+    pub(super) fn end(&self, deadline: Instant) -> bool {
         self.0.as_ref().is_none_or(|beats| beats.borrow_mut().end(deadline).unwrap_or(false))
     }
 }

@@ -6,11 +6,11 @@ use crate::comm::mpi::operations::Incoming;
 use clc_trace::Result;
 
 /// Tag of a timestamp; the channels have those below.
-pub const TIME_TAG: i32 = Channel::COUNT as i32;
+pub(super) const TIME_TAG: i32 = Channel::COUNT as i32;
 
 /// Messages of one rank, in and out.
 #[derive(Default)]
-pub struct Mail {
+pub(super) struct Mail {
     /// In no order: MPI keeps the order of messages, this only keeps buffers.
     sending: Vec<ImmediateOperation<Box<[u64]>>>,
     /// Which one to look at next.
@@ -27,7 +27,7 @@ impl Mail {
     const SMALLEST_FULL: usize = 64;
 
     /// Sends without waiting.
-    pub fn send(&mut self, on: &MpiCommunicator, destination: usize, tag: i32, words: Vec<u64>) -> Result<()> {
+    pub(super) fn send(&mut self, on: &MpiCommunicator, destination: usize, tag: i32, words: Vec<u64>) -> Result<()> {
         let mut request = on.send(destination, tag, words)?;
         // Short messages are usually delivered at once.
         if request.test()? {
@@ -43,7 +43,7 @@ impl Mail {
     }
 
     /// Frees the buffers of messages that have been sent, looking at a few.
-    pub fn progress(&mut self) -> Result<()> {
+    pub(super) fn progress(&mut self) -> Result<()> {
         self.look(self.sending.len().min(Self::GLANCE))
     }
 
@@ -63,12 +63,12 @@ impl Mail {
     }
 
     /// Whether all messages have been sent.
-    pub fn is_sent(&self) -> bool {
+    pub(super) fn is_sent(&self) -> bool {
         self.sending.is_empty()
     }
 
     /// The next message of a channel that is complete.
-    pub fn receive(&mut self, on: &MpiCommunicator, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
+    pub(super) fn receive(&mut self, on: &MpiCommunicator, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
         let arriving = &mut self.arriving[channel as usize];
         if arriving.is_none() {
             *arriving = on.receive(channel as i32)?;

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 
 /// The operation, and the datatype: three integers in one element, so that the library cannot split it. Frees both when dropped, which
 /// has to be before MPI is finalised.
-pub struct MaxExcludingReduction {
+pub(super) struct MaxExcludingReduction {
     op: ffi::MPI_Op,
     datatype: ffi::MPI_Datatype,
 }
@@ -36,7 +36,7 @@ unsafe extern "C" fn merge_tops(
 
 impl MaxExcludingReduction {
     /// Registers operation and datatype.
-    pub fn new() -> Result<MaxExcludingReduction> {
+    pub(super) fn new() -> Result<MaxExcludingReduction> {
         let mut op = MaybeUninit::uninit();
         let mut datatype = MaybeUninit::uninit();
         // SAFETY: handles are written before they are read; the function stays valid for the whole program.
@@ -49,7 +49,7 @@ impl MaxExcludingReduction {
     }
 
     /// `MPI_Ireduce`, or `MPI_Iallreduce` without a root.
-    pub fn start(
+    pub(super) fn start(
         &self,
         on: &MpiCommunicator,
         root: Option<usize>,

@@ -9,13 +9,13 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 /// Values sent, values received.
-pub type SendReceive<T> = (Box<[T]>, Box<[T]>);
+pub(super) type SendReceive<T> = (Box<[T]>, Box<[T]>);
 
 /// Buffers of a gather: own bytes, everybody's bytes one after the other, counts, displacements.
-pub type GatherBuffers = (Box<[u8]>, Box<[u8]>, Box<[c_int]>, Box<[c_int]>);
+pub(super) type GatherBuffers = (Box<[u8]>, Box<[u8]>, Box<[c_int]>, Box<[c_int]>);
 
 /// A message on its way in.
-pub struct Incoming {
+pub(super) struct Incoming {
     /// Who has sent it.
     pub source: usize,
     /// Its words, once complete.
@@ -28,7 +28,12 @@ fn zeros<T: Clone + Default>(length: usize) -> Box<[T]> {
 
 impl MpiCommunicator {
     /// `MPI_Isend` of words.
-    pub fn send(&self, destination: usize, tag: c_int, words: Vec<u64>) -> Result<ImmediateOperation<Box<[u64]>>> {
+    pub(super) fn send(
+        &self,
+        destination: usize,
+        tag: c_int,
+        words: Vec<u64>,
+    ) -> Result<ImmediateOperation<Box<[u64]>>> {
         let length = count(words.len(), "MPI_Isend")?;
         ImmediateOperation::start("MPI_Isend", words.into_boxed_slice(), |words, request| {
             let (words, to) = (words.as_ptr().cast(), rank_number(destination));
@@ -38,7 +43,7 @@ impl MpiCommunicator {
     }
 
     /// Starts to receive the next message of words with `tag`, if one has arrived (`MPI_Improbe`, `MPI_Imrecv`).
-    pub fn receive(&self, tag: i32) -> Result<Option<Incoming>> {
+    pub(super) fn receive(&self, tag: i32) -> Result<Option<Incoming>> {
         let mut flag: c_int = 0;
         let mut message = MaybeUninit::uninit();
         let mut status: MaybeUninit<ffi::MPI_Status> = MaybeUninit::uninit();
@@ -67,7 +72,7 @@ impl MpiCommunicator {
     }
 
     /// `MPI_Irecv` of the two words of a timestamp.
-    pub fn receive_time(&self, source: usize, tag: c_int) -> Result<ImmediateOperation<Box<[u64]>>> {
+    pub(super) fn receive_time(&self, source: usize, tag: c_int) -> Result<ImmediateOperation<Box<[u64]>>> {
         ImmediateOperation::start("MPI_Irecv", zeros(2), |words, request| {
             let (words, from) = (words.as_mut_ptr().cast(), rank_number(source));
             // SAFETY: see `call`; the buffer has two elements.
@@ -76,13 +81,13 @@ impl MpiCommunicator {
     }
 
     /// `MPI_Ibarrier`.
-    pub fn barrier(&self) -> Result<ImmediateOperation<()>> {
+    pub(super) fn barrier(&self) -> Result<ImmediateOperation<()>> {
         // SAFETY: no buffers.
         ImmediateOperation::start("MPI_Ibarrier", (), |(), request| unsafe { ffi::MPI_Ibarrier(self.raw, request) })
     }
 
     /// `MPI_Iallreduce` of integers.
-    pub fn all_reduce(&self, op: ReduceOp, values: &[i64]) -> Result<ImmediateOperation<SendReceive<i64>>> {
+    pub(super) fn all_reduce(&self, op: ReduceOp, values: &[i64]) -> Result<ImmediateOperation<SendReceive<i64>>> {
         let length = count(values.len(), "MPI_Iallreduce")?;
         ImmediateOperation::start("MPI_Iallreduce", (values.into(), zeros(values.len())), |(send, receive), request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
@@ -99,7 +104,7 @@ impl MpiCommunicator {
     }
 
     /// `MPI_Ibcast` of bytes: all ranks give a buffer of the same length.
-    pub fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Result<ImmediateOperation<Box<[u8]>>> {
+    pub(super) fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Result<ImmediateOperation<Box<[u8]>>> {
         let length = count(bytes.len(), "MPI_Ibcast")?;
         ImmediateOperation::start("MPI_Ibcast", bytes.into_boxed_slice(), |bytes, request| {
             let (bytes, root) = (bytes.as_mut_ptr().cast(), rank_number(root));
@@ -109,7 +114,7 @@ impl MpiCommunicator {
     }
 
     /// `MPI_Igather` of one integer, or `MPI_Iallgather` without a root.
-    pub fn gather_one(&self, root: Option<usize>, value: i64) -> Result<ImmediateOperation<SendReceive<i64>>> {
+    pub(super) fn gather_one(&self, root: Option<usize>, value: i64) -> Result<ImmediateOperation<SendReceive<i64>>> {
         let here = root.is_none_or(|root| root == self.rank);
         let buffers = (Box::from([value]), zeros(if here { self.size } else { 0 }));
         let what = if root.is_some() { "MPI_Igather" } else { "MPI_Iallgather" };
@@ -128,7 +133,7 @@ impl MpiCommunicator {
 
     /// `MPI_Igatherv` of bytes, or `MPI_Iallgatherv` without a root; `lengths` are those of all ranks, needed where bytes are
     /// received. Together they have to fit a C int.
-    pub fn gather(
+    pub(super) fn gather(
         &self,
         root: Option<usize>,
         bytes: &[u8],
@@ -165,7 +170,7 @@ impl MpiCommunicator {
     }
 
     /// `MPI_Iexscan` MAX of one integer; what is received at rank 0 is undefined.
-    pub fn exscan(&self, value: i64) -> Result<ImmediateOperation<SendReceive<i64>>> {
+    pub(super) fn exscan(&self, value: i64) -> Result<ImmediateOperation<SendReceive<i64>>> {
         let buffers = (Box::from([value]), Box::from([i64::MIN]));
         ImmediateOperation::start("MPI_Iexscan", buffers, |(send, receive): &mut SendReceive<i64>, request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());

@@ -4,7 +4,9 @@ use super::flight::{MaximaExcluding, Times, later, words_of};
 use super::outbox::Outbox;
 use super::{DataflowReplay, PARTIAL, PREFIX_PARTIAL, PREFIX_RESULT, RESULT};
 use crate::comm::MaxExcluding;
-use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex, Slot};
+use crate::matching::collectives::instances::{
+    CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex, Slot,
+};
 use crate::replay::program::{NO_LOWER_BOUND, contribution_latency, instance_latency};
 use clc_trace::{CommRank, Result};
 use controlled_logical_clock::semantics::CollectiveClass;

@@ -1,14 +1,14 @@
 //! Collective operations in flight, and how what they combine travels.
 
 use crate::comm::MaxExcluding;
-use crate::matching::collectives::Slot;
+use crate::matching::collectives::instances::Slot;
 use crate::replay::program::NO_LOWER_BOUND;
 use clc_trace::{CommRank, Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Instances of one communicator that have begun and are not complete.
 #[derive(Debug, Default)]
-pub struct OpenInstances<const CLOCKS: usize> {
+pub(super) struct OpenInstances<const CLOCKS: usize> {
     /// The first instance that is not complete.
     base: usize,
     /// Where the state of each from there on is: an instance that nobody has begun takes only that.
@@ -30,13 +30,13 @@ impl InstancePlace {
 }
 
 /// A logical time of each clock.
-pub type Times<const CLOCKS: usize> = [i64; CLOCKS];
+pub(super) type Times<const CLOCKS: usize> = [i64; CLOCKS];
 /// The largest contributions to each clock.
-pub type MaximaExcluding<const CLOCKS: usize> = [MaxExcluding; CLOCKS];
+pub(super) type MaximaExcluding<const CLOCKS: usize> = [MaxExcluding; CLOCKS];
 
 /// How far one instance is. There can be many of them, so it is kept small.
 #[derive(Debug, Clone)]
-pub struct InstanceState<const CLOCKS: usize> {
+pub(super) struct InstanceState<const CLOCKS: usize> {
     /// The largest contributions; of a prefix operation, of those of the ranks that are complete.
     pub top: MaximaExcluding<CLOCKS>,
     /// Contributions so far.
@@ -54,7 +54,7 @@ impl<const CLOCKS: usize> InstanceState<CLOCKS> {
 
 impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
     /// Of an instance that is not complete.
-    pub fn state(&mut self, slot: Slot) -> &mut InstanceState<CLOCKS> {
+    pub(super) fn state(&mut self, slot: Slot) -> &mut InstanceState<CLOCKS> {
         let at = slot.place() - self.base;
         if at >= self.places.len() {
             self.places.resize(at + 1, InstancePlace::NONE);
@@ -70,7 +70,7 @@ impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
     }
 
     /// Marks an instance complete and forgets the complete ones at the front.
-    pub fn finish(&mut self, slot: Slot) {
+    pub(super) fn finish(&mut self, slot: Slot) {
         let at = slot.place() - self.base;
         if at >= self.places.len() {
             self.places.resize(at + 1, InstancePlace::NONE);
@@ -88,23 +88,23 @@ impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
 }
 
 /// `latency` after `time`, if there is such a time.
-pub fn later(time: i64, latency: i64) -> i64 {
+pub(super) fn later(time: i64, latency: i64) -> i64 {
     if time == NO_LOWER_BOUND { NO_LOWER_BOUND } else { time + latency }
 }
 
 /// For a batch.
-pub fn words_of<const CLOCKS: usize>(tops: MaximaExcluding<CLOCKS>) -> [[u64; 3]; CLOCKS] {
+pub(super) fn words_of<const CLOCKS: usize>(tops: MaximaExcluding<CLOCKS>) -> [[u64; 3]; CLOCKS] {
     tops.map(|top| [top.max, top.holder, top.second].map(i64::cast_unsigned))
 }
 
 /// The times at the beginning of `words`, and the rest.
-pub fn times_in<const CLOCKS: usize>(words: &[u64]) -> Result<(Times<CLOCKS>, &[u64])> {
+pub(super) fn times_in<const CLOCKS: usize>(words: &[u64]) -> Result<(Times<CLOCKS>, &[u64])> {
     let (times, rest) = words.split_first_chunk().ok_or_else(damaged)?;
     Ok((times.map(u64::cast_signed), rest))
 }
 
 /// What [`words_of`] wrote at the beginning of `words`, and the rest.
-pub fn maxima_in<const CLOCKS: usize>(mut words: &[u64]) -> Result<(MaximaExcluding<CLOCKS>, &[u64])> {
+pub(super) fn maxima_in<const CLOCKS: usize>(mut words: &[u64]) -> Result<(MaximaExcluding<CLOCKS>, &[u64])> {
     let mut tops = [MaxExcluding::NONE; CLOCKS];
     for top in &mut tops {
         let ([max, holder, second], rest) = times_in(words)?;
@@ -115,7 +115,7 @@ pub fn maxima_in<const CLOCKS: usize>(mut words: &[u64]) -> Result<(MaximaExclud
 }
 
 /// What is wrong with a batch that cannot be read.
-pub fn damaged() -> Error {
+pub(super) fn damaged() -> Error {
     Error::new("malformed timestamp batch")
 }
 

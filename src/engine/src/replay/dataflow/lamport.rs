@@ -10,7 +10,7 @@ use clc_trace::Ticks;
 /// A bound matters only if it is later than its event, and has to be known until the event is visited. Most of them are not; but if
 /// senders run far ahead of receivers whose clocks are behind, there can be as many as messages. Beyond a limit the clock gives up.
 #[derive(Debug)]
-pub struct Lamport {
+pub(super) struct Lamport {
     /// Per timeline: the largest bound of the events visited so far.
     level: Vec<i64>,
     /// Per timeline: bounds of events to come, where they are later than these.
@@ -24,7 +24,7 @@ pub struct Lamport {
 
 impl Lamport {
     /// Before a replay of so many timelines, in which at most `most` bounds wait at the same time.
-    pub fn new(timelines: usize, most: usize) -> Lamport {
+    pub(super) fn new(timelines: usize, most: usize) -> Lamport {
         Lamport {
             level: vec![NO_LOWER_BOUND; timelines],
             waiting: vec![HashMap::default(); timelines],
@@ -36,7 +36,7 @@ impl Lamport {
 
     /// An event at `time` gets its bound.
     #[inline]
-    pub fn bound(&mut self, timeline: LocalTimeline, event: u32, time: i64, bound: i64) {
+    pub(super) fn bound(&mut self, timeline: LocalTimeline, event: u32, time: i64, bound: i64) {
         if bound > time {
             self.keep(timeline, event, time, bound);
         }
@@ -58,7 +58,7 @@ impl Lamport {
 
     /// Visits an event, which has its bound; its logical time.
     #[inline]
-    pub fn step(&mut self, timeline: LocalTimeline, event: usize, time: i64) -> i64 {
+    pub(super) fn step(&mut self, timeline: LocalTimeline, event: usize, time: i64) -> i64 {
         let (level, waiting) = (&mut self.level[timeline], &mut self.waiting[timeline]);
         if !waiting.is_empty()
             && let Some(bound) = waiting.remove(&(event as u32))
@@ -70,7 +70,7 @@ impl Lamport {
     }
 
     /// After the replay: the largest advance LC - C, or `None` if the clock has given up.
-    pub fn largest_advance(&self) -> Option<Ticks> {
+    pub(super) fn largest_advance(&self) -> Option<Ticks> {
         (!self.given_up).then_some(self.largest_advance)
     }
 }

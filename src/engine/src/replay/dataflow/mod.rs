@@ -19,7 +19,7 @@ mod outbox;
 mod schedule;
 
 use crate::comm::Transport;
-use crate::matching::collectives::{InstanceIndex, Slot};
+use crate::matching::collectives::instances::{InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;

@@ -1,0 +1,232 @@
+//! Collective instances: joining the participations of all members of a communicator.
+//!
+//! The k-th collective operation of one member belongs to the k-th of every other member. A *home* rank per communicator (the
+//! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
+//! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
+
+mod comparison;
+pub mod fences;
+mod groups;
+mod homes;
+pub mod instances;
+
+use crate::comm::{AnalysisRank, Transport};
+use crate::matching::collectives::comparison::{Comparison, home_of};
+use crate::matching::collectives::fences::Fences;
+use crate::matching::collectives::homes::tell_hosts;
+use crate::matching::collectives::instances::{
+    CollectiveComm, CollectiveCounts, Collectives, HostedComm, HostedMember, Instance, MemberPlace, Membership,
+};
+use crate::matching::comm_index::CommIndex;
+use crate::matching::communicators::CommTable;
+use crate::matching::extracted::{Extract, Participation};
+use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::placement::Placement;
+use crate::matching::sync::{SyncKind, SyncTimeline};
+use clc_trace::{CollectiveOp, CommRank, Error, MpiRank, Result, Root, TimelineNumber};
+use controlled_logical_clock::latency::Spread;
+use controlled_logical_clock::semantics::{CollectiveClass, role_between};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Which operations constrain.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules {
+    /// Treat Alltoallv and its like as N-to-N.
+    pub alltoallv: bool,
+    /// Which fences of windows are barriers.
+    pub fences: Fences,
+}
+
+/// Joins all collective participations. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn match_collectives(
+    transport: &mut dyn Transport,
+    placement: &Placement,
+    table: &CommTable<'_>,
+    node_of: &dyn Fn(MpiRank) -> u32,
+    first: TimelineNumber,
+    extracts: &mut [Extract],
+    rules: Rules,
+) -> Result<Collectives> {
+    let mut comparison = Comparison::of(placement, table, first, extracts)?;
+    let complete = comparison.count(transport)?;
+    let counting = comparison.most_frequent(transport)?;
+    let suspicious = comparison.suspicious(transport, &complete)?;
+    comparison.compare(transport, &suspicious)?;
+    let parted = comparison.parted(&suspicious);
+    let mut valid = complete.clone();
+    valid.extend(tell_hosts(transport, placement, table, &parted.corrected)?);
+    if table.has_two_groups() {
+        comparison.tell_roots(transport)?;
+    }
+    fences::settle(transport, placement, table, extracts, &mut comparison.ours, &valid, rules.fences)?;
+
+    let counts = CollectiveCounts { first_inconsistent: parted.first_inconsistent, ..CollectiveCounts::default() };
+    let mut collectives = Collectives { counts, ..Collectives::default() };
+    for (comm, members) in comparison.ours {
+        let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
+        let complete = complete.get(&comm).copied().unwrap_or(0) as usize;
+        let counts_here = |rank: CommRank| counting.get(&comm).is_some_and(|&counting| counting == u64::from(rank.0));
+        if let Some((_, _, list)) = members.iter().find(|(rank, ..)| counts_here(*rank)) {
+            for (k, participation) in list.iter().enumerate().skip(valid) {
+                let entry = collectives.counts.by_op.entry(participation.part.op.0).or_default();
+                *(if k < complete { &mut entry.inconsistent } else { &mut entry.incomplete }) += 1;
+            }
+        }
+        let Some(processes) = table.participants(comm) else { continue };
+        let home = home_of(placement, table, comm);
+        let joining = Joining { comm, processes, first_group: table.first_group(comm), alltoallv: rules.alltoallv };
+        let here = home == transport.rank();
+        let Some((instances, members)) = collectives.join(joining, members, valid, here, extracts)? else { continue };
+        collectives.add(joining, home, instances, members, placement, node_of);
+    }
+    Ok(collectives)
+}
+
+/// A communicator whose collective operations are joined.
+#[derive(Clone, Copy)]
+struct Joining<'a> {
+    comm: CommIndex,
+    processes: &'a Arc<[MpiRank]>,
+    first_group: u32,
+    alltoallv: bool,
+}
+
+impl Joining<'_> {
+    fn size(&self) -> u32 {
+        self.processes.len() as u32
+    }
+
+    /// Whether a participation in an operation of this class constrains anybody.
+    fn usable(&self, participation: &Participation, class: CollectiveClass) -> bool {
+        match class {
+            CollectiveClass::Unconstrained => false,
+            _ if class.rooted() => matches!(participation.part.root, Root::Rank(root) if root < self.size()),
+            _ => true,
+        }
+    }
+
+    /// The instances that constrain, of `list` with these classes.
+    fn instances(&self, list: &[Participation], classes: &[CollectiveClass]) -> Vec<Instance> {
+        let mut instances = Vec::new();
+        for (participation, &class) in list.iter().zip(classes) {
+            let op = participation.part.op;
+            let root = match participation.part.root {
+                Root::Rank(root) if class.rooted() && root < self.size() => CommRank(root),
+                // A rooted operation without a usable root constrains nobody.
+                _ if class.rooted() => continue,
+                _ => CommRank(0),
+            };
+            if class != CollectiveClass::Unconstrained {
+                instances.push(Instance { op, class, root });
+            }
+        }
+        instances
+    }
+}
+
+impl Collectives {
+    /// The first `valid` instances of a communicator, and its hosted members, whose events are activated; none if nothing constrains. `home`: whether they are
+    /// counted here.
+    fn join(
+        &mut self,
+        joining: Joining<'_>,
+        mut participants: Vec<(CommRank, LocalTimeline, Vec<Participation>)>,
+        valid: usize,
+        home: bool,
+        extracts: &mut [Extract],
+    ) -> Result<Option<(Vec<Instance>, Vec<HostedMember>)>> {
+        participants.sort_unstable_by_key(|(rank, ..)| *rank);
+        let Some((_, _, first_list)) = participants.first() else { return Ok(None) };
+        let first_list = &first_list[..valid];
+        let class = |p: &Participation| class_of(p.part.op, joining.alltoallv, joining.first_group > 0);
+        let classes: Vec<CollectiveClass> = first_list.iter().map(class).collect();
+        let instances = joining.instances(first_list, &classes);
+        if home {
+            for (participation, &class) in first_list.iter().zip(&classes) {
+                let entry = self.counts.by_op.entry(participation.part.op.0).or_default();
+                if joining.usable(participation, class) {
+                    entry.matched += 1;
+                } else {
+                    entry.unconstrained += 1;
+                }
+            }
+        }
+        if instances.is_empty() {
+            return Ok(None);
+        }
+        let hosted = HostedComm(self.comms.len() as u32);
+        let mut members = Vec::with_capacity(participants.len());
+        for (rank, timeline, list) in participants {
+            let link = self.memberships.len() as u32;
+            if link as usize >= SyncTimeline::LINKS {
+                return Err(Error::new(format!(
+                    "more than {} members of communicators on one rank",
+                    SyncTimeline::LINKS
+                )));
+            }
+            self.memberships.push(Membership { comm: hosted, member: MemberPlace(members.len() as u32) });
+            let (mut begins, mut ends) = (Vec::new(), Vec::new());
+            let (mut sends, mut receives) = (Vec::new(), Vec::new());
+            let sync = &mut extracts[timeline].sync;
+            for (participation, &class) in list[..valid].iter().zip(&classes) {
+                if !joining.usable(participation, class) {
+                    continue;
+                }
+                let role = role_between(class, rank, joining.first_group, joining.size(), &participation.part);
+                begins.push(participation.begin);
+                ends.push(participation.end);
+                sends.push(role.sends);
+                receives.push(role.receives);
+                sync.activate(participation.begin, SyncKind::Begin, link);
+                sync.activate(participation.end, SyncKind::End, link);
+            }
+            let (begins, ends) = (begins.into(), ends.into());
+            members.push(HostedMember { rank, timeline, begins, ends, sends, receives, order: Vec::new() });
+        }
+        Ok(Some((instances, members)))
+    }
+
+    /// Adds a communicator with what was joined of it.
+    fn add(
+        &mut self,
+        joining: Joining<'_>,
+        home: AnalysisRank,
+        instances: Vec<Instance>,
+        members: Vec<HostedMember>,
+        placement: &Placement,
+        node_of: &dyn Fn(MpiRank) -> u32,
+    ) {
+        let processes = joining.processes;
+        let mut hosts: BTreeMap<AnalysisRank, u32> = BTreeMap::new();
+        let rank_hosts: Vec<AnalysisRank> =
+            processes.iter().map(|&process| placement.host_of_process(process)).collect();
+        for &host in &rank_hosts {
+            *hosts.entry(host).or_default() += 1;
+        }
+        self.comms.push(CollectiveComm {
+            comm: joining.comm,
+            size: joining.size(),
+            first_group: joining.first_group,
+            processes: processes.clone(),
+            home,
+            hosts: hosts.into_iter().collect(),
+            members,
+            instances,
+            spread: Spread::new(processes.iter().map(|&process| node_of(process)).collect()),
+            rank_hosts,
+            mirrored: false,
+        });
+    }
+}
+
+/// The class of an operation; `between` the groups of an inter-communicator there are no prefix operations.
+fn class_of(op: CollectiveOp, alltoallv: bool, between: bool) -> CollectiveClass {
+    match CollectiveClass::of(op, alltoallv) {
+        CollectiveClass::Prefix if between => CollectiveClass::Unconstrained,
+        class => class,
+    }
+}
