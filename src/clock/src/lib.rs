@@ -62,6 +62,7 @@ pub mod quickest;
 pub mod reference;
 mod refined;
 pub mod regression;
+mod relaxation;
 mod sample;
 mod selection;
 mod solver;
