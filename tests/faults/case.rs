@@ -187,9 +187,11 @@ impl Scene {
     /// Numbers of the processes of this scene that run the program, by rank.
     pub(crate) fn processes(&self) -> BTreeMap<usize, u32> {
         let mut found = BTreeMap::new();
+        // The kernel follows links, as one in place of the target directory.
+        let own = std::fs::canonicalize(env!("CARGO_BIN_EXE_clc-replay")).expect("the program");
         for (process, environment) in marked(self.directory()) {
             let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
-            if program != Path::new(env!("CARGO_BIN_EXE_clc-replay")) {
+            if program != own {
                 continue;
             }
             let value = |name: &str| {

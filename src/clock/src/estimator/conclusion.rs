@@ -115,7 +115,10 @@ impl Estimator {
         let (mut taken, mut without_steps) = (None, None);
         let joined = joined.filter(|joined| straight::differ(&joined.beside_steps, solved, seen));
         let joined = joined.map(|joined| (jury.judge(&joined.beside_steps, self.workers), joined));
-        let joined = joined.filter(|(score, _)| score.gain(&estimated).is_loss_of_the_possible(seen.are_late()));
+        let joined = joined.filter(|(score, _)| {
+            let feigned = score.gain(&estimated).is_loss_of_the_possible(seen.are_late());
+            feigned || !straight::are_possible(solved, seen)
+        });
         if let Some((score, joined)) = joined {
             (taken, estimated, without_steps) = (Some(joined.beside_steps), score, Some(joined.offsets));
             (self.lines, self.towards) = (joined.lines, joined.towards);
