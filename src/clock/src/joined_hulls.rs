@@ -6,25 +6,13 @@
 //! Where messages go one way between any two groups that are left, but come back around a cycle of them, two neighbours of a shortest cycle are joined: what the messages around it permit is shared out evenly.
 //! What was joined by little may be contradicted later; then all lines are moved until nothing contradicts them ([`super::relaxation`]), if that can be.
 
-use super::hull::{Limit, Steepest, hull, likeliest};
-use super::relaxation::relaxed;
+use super::hull::{Limit, hull, likeliest};
+use super::relaxation::{JoinedLines, Line, Run, relaxed};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Points (time, value) of two groups: what the correction of the second minus that of the first is at least, and at most.
 type Limits = [Vec<(f64, f64)>; 2];
-
-/// A straight line: intercept and slope.
-pub(crate) type Line = (f64, f64);
-
-/// Lines for all clocks.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct JoinedLines {
-    /// Correction of each clock, with that of the first one zero.
-    pub lines: Vec<Line>,
-    /// What messages take at least by these clocks, or half of what there was to choose between groups: the least of all that were joined. No message contradicts the lines if it is not negative.
-    pub margin: f64,
-}
 
 /// What is known between two groups.
 struct Between {
@@ -48,17 +36,6 @@ impl Between {
         let (line, margin) = (found.map(|line| (line.intercept, line.slope)), found.map_or(0.0, |line| line.margin));
         Between { limits, line, margin, uncertainty: unknown.to_bits() }
     }
-}
-
-/// What is known of a run, and of clocks, beforehand.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
-    /// It is from time 0 to this.
-    pub end: f64,
-    /// By how much the drifts of two clocks usually differ, in ticks per unit of time. Where messages tell less of them, they are taken to be the smaller.
-    pub usual: f64,
-    /// By how much they can differ.
-    pub steepest: Steepest,
 }
 
 /// More than any line is unknown to, in ticks: what is beyond it is contradicted.
@@ -279,6 +256,7 @@ pub(crate) fn join(seen: impl IntoIterator<Item = Limit>, clocks: usize, run: Ru
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hull::Steepest;
     use proptest::prelude::*;
 
     const RUN: Run = Run { end: 50.0, usual: 1e9, steepest: Steepest { overlapping: 1e3, apart: 1e3 } };

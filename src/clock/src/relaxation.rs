@@ -1,16 +1,42 @@
 //! Straight lines for all clocks that no message contradicts, found by going to where the message that contradicts most does not any more, again and again: the relaxation method for linear
 //! inequalities (Agmon, and Motzkin and Schoenberg, Canadian Journal of Mathematics 6, 1954).
 
-use super::hull::Limit;
-use super::joined_hulls::{JoinedLines, Line, Run};
+use super::hull::{Limit, Steepest};
+
+/// A straight line: intercept and slope.
+pub(crate) type Line = (f64, f64);
+
+/// Lines for all clocks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct JoinedLines {
+    /// Correction of each clock, with that of the first one zero.
+    pub lines: Vec<Line>,
+    /// What messages take at least by these clocks, or half of what there was to choose between groups: the least of all that were joined. No message contradicts the lines if it is not negative.
+    pub margin: f64,
+}
+
+/// What is known of a run, and of clocks, beforehand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    /// It is from time 0 to this.
+    pub end: f64,
+    /// By how much the drifts of two clocks usually differ, in ticks per unit of time. Where messages tell less of them, they are taken to be the smaller.
+    pub usual: f64,
+    /// By how much they can differ.
+    pub steepest: Steepest,
+}
 
 /// Steps until a margin is given up, and how far each goes beyond the place where its message contradicts no more: 1 is onto it, 2 is its mirror image.
 const STEPS: usize = 20_000;
+/// Messages that are looked at until no other margin is tried: some tenths of a second.
+const EFFORT: usize = 1 << 28;
 const BEYOND: f64 = 1.5;
 /// Halvings of the margin.
 const HALVED: usize = 12;
 /// Drifts differ by no more than so many times what they usually do.
 const CAPPED: f64 = 4.0;
+/// Largest margin that is tried, in ticks: where messages go one way only, there is no end.
+const LARGEST: f64 = 1e9;
 /// What is left of a contradiction, in ticks.
 const LEFT: f64 = 1.0;
 
@@ -22,10 +48,13 @@ pub(crate) fn relaxed(seen: &[Limit], lines: &[Line], run: Run) -> Option<Joined
     let end = run.end.max(1.0);
     let begin: Ends = lines.iter().map(|line| [line.0, line.0 + line.1 * end]).collect();
     let steepest = CAPPED * run.usual * end;
-    let possible = |from: &Ends, margin: f64| relax(seen, from.clone(), end, steepest, margin);
+    let mut effort = EFFORT / seen.len().max(1);
+    let mut possible = |from: &Ends, margin: f64| relax(seen, from.clone(), (end, steepest, margin), &mut effort);
     let mut best = (possible(&begin, 0.0)?, 0.0);
     let mut margin = LEFT;
-    while let Some(found) = possible(&best.0, margin) {
+    while margin < LARGEST
+        && let Some(found) = possible(&best.0, margin)
+    {
         best = (found, margin);
         margin *= 2.0;
     }
@@ -42,9 +71,10 @@ pub(crate) fn relaxed(seen: &[Limit], lines: &[Line], run: Run) -> Option<Joined
     Some(JoinedLines { lines: ends.iter().map(line).collect(), margin: margin - LEFT })
 }
 
-/// Lines with which every message takes at least `margin`, from these.
-fn relax(seen: &[Limit], mut ends: Ends, end: f64, steepest: f64, margin: f64) -> Option<Ends> {
+/// Lines with which every message takes at least `margin`, from these; with so many steps at most as are left of all.
+fn relax(seen: &[Limit], mut ends: Ends, (end, steepest, margin): (f64, f64, f64), effort: &mut usize) -> Option<Ends> {
     for _ in 0..STEPS {
+        *effort = effort.checked_sub(1)?;
         let short = |limit: &Limit| {
             let share = limit.at / end;
             let value = |clock: u32| ends[clock as usize][0] * (1.0 - share) + ends[clock as usize][1] * share;
@@ -78,7 +108,6 @@ fn relax(seen: &[Limit], mut ends: Ends, end: f64, steepest: f64, margin: f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hull::Steepest;
     use proptest::prelude::*;
 
     const RUN: Run = Run { end: 50.0, usual: 1e3, steepest: Steepest { overlapping: 1e3, apart: 1e3 } };

@@ -119,11 +119,14 @@ impl Estimator {
             let feigned = score.gain(&estimated).is_loss_of_the_possible(seen.are_late());
             feigned || !straight::are_possible(solved, seen)
         });
-        if let Some((score, joined)) = joined {
+        let rival = rivals.find(|(score, rival)| takes_its_place(score, rival));
+        // Of many clocks the mean of many round trips tells more than the quickest messages.
+        let is_better = |score: &Score| rival.as_ref().is_none_or(|rival| score.mean() >= rival.0.mean());
+        if let Some((score, joined)) = joined.filter(|(score, _)| is_better(score)) {
             (taken, estimated, without_steps) = (Some(joined.beside_steps), score, Some(joined.offsets));
             (self.lines, self.towards) = (joined.lines, joined.towards);
             self.straight = Some(Method::Hull);
-        } else if let Some((score, rival)) = rivals.find(|(score, rival)| takes_its_place(score, rival)) {
+        } else if let Some((score, rival)) = rival {
             (taken, estimated) = (Some(rival.composition.offsets), score);
             (self.lines, self.towards) = (rival.lines, rival.composition.towards);
             self.straight = Some(rival.method);

@@ -7,9 +7,10 @@ use super::Estimator;
 use super::straight::steepest;
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
-use crate::joined_hulls::{Line, Run, join};
+use crate::joined_hulls::join;
 use crate::observations::Offsets;
 use crate::reference::{PairLine, compose};
+use crate::relaxation::{Line, Run};
 use crate::windows::BoundTable;
 
 /// Most clocks that are joined: with more, it would take seconds where all talk to all.
