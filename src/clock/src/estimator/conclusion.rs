@@ -120,9 +120,14 @@ impl Estimator {
             feigned || !straight::are_possible(solved, seen)
         });
         let rival = rivals.find(|(score, rival)| takes_its_place(score, rival));
-        // Of many clocks the mean of many round trips tells more than the quickest messages.
-        let is_better = |score: &Score| rival.as_ref().is_none_or(|rival| score.mean() >= rival.0.mean());
-        if let Some((score, joined)) = joined.filter(|(score, _)| is_better(score)) {
+        // Of many clocks the mean of many round trips tells more than the quickest messages, if it tells about the same.
+        let is_worse = |(score, joined): &(Score, JoinedClocks)| {
+            rival.as_ref().is_some_and(|(other, rival)| {
+                let near = straight::are_near(&rival.composition.offsets, &joined.beside_steps, seen.precision);
+                near && other.mean() > score.mean()
+            })
+        };
+        if let Some((score, joined)) = joined.filter(|joined| !is_worse(joined)) {
             (taken, estimated, without_steps) = (Some(joined.beside_steps), score, Some(joined.offsets));
             (self.lines, self.towards) = (joined.lines, joined.towards);
             self.straight = Some(Method::Hull);
