@@ -198,7 +198,7 @@ const LIKELY: f64 = 2.0;
 const FEIGNED_LOSS: f64 = 0.07;
 const FEIGNED_ERRORS: f64 = 4.0;
 /// Where nothing but messages tells clocks apart, lines that no message contradicts lose up to so many standard errors to curves that follow what is late together: of recordings of 12 programs without offsets, whose clocks drifted evenly
-/// or walked, up to 6.3, and lines were up to 8 times as close to the truth. Of generated traces whose clocks bend by less than messages are late, 7 to 30 in 14 of 15. Where nearly all messages are late, recordings lost up to 25.
+/// or walked, up to 6.3, and lines were up to 8 times as close to the truth. Of 15 generated traces whose clocks bend by less than messages are late they lost 7.3 to 32. Where nearly all messages are late, recordings lost up to 25.
 const ALONE_ERRORS: f64 = 7.0;
 /// The same where nearly all messages are late: of 12 recordings without offsets whose lines were possible ones, the loss was up to 0.12, and lines were better in 10 (up to nine times as close to the truth), worse in one (1.4 times as far).
 const LATE_LOSS: f64 = 0.15;

@@ -152,9 +152,10 @@ pub(super) fn likeliest(
     };
     let [low, high] = [-steepest.overlapping, steepest.overlapping].map(extreme);
     let known = (high - low) / 2.0 / RANGE;
-    let slope = (slope * usual * usual / (usual * usual + known * known)).clamp(low, high);
+    let within = |slope: f64| slope.max(low).min(high);
+    let slope = within(slope * usual * usual / (usual * usual + known * known));
     let at = |slope: f64, time: f64| hulls.middle(slope) + slope * time;
-    let ends = [slope - known, slope + known].map(|slope| slope.clamp(low, high));
+    let ends = [slope - known, slope + known].map(within);
     let apart = [0.0, end].map(|time| (at(ends[1], time) - at(ends[0], time)).abs() / 2.0);
     let margin = hulls.gap(slope) / 2.0;
     Some(PossibleLine { intercept: hulls.middle(slope), slope, margin, uncertainty: apart[0].max(apart[1]) + margin })

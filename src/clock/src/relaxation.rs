@@ -33,7 +33,7 @@ const EFFORT: usize = 1 << 28;
 const BEYOND: f64 = 1.5;
 /// Halvings of the margin.
 const HALVED: usize = 12;
-/// Drifts differ by no more than so many times what they usually do.
+/// Drifts differ from that of the first clock by no more than so many times what drifts usually differ by.
 const CAPPED: f64 = 4.0;
 /// Largest margin that is tried, in ticks: where messages go one way only, there is no end.
 const LARGEST: f64 = 1e9;

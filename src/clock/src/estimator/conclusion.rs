@@ -128,8 +128,8 @@ impl Estimator {
             })
         };
         if let Some((score, joined)) = joined.filter(|joined| !is_worse(joined)) {
+            self.tell_pairs(&joined, &view.grid);
             (taken, estimated, without_steps) = (Some(joined.beside_steps), score, Some(joined.offsets));
-            (self.lines, self.towards) = (joined.lines, joined.towards);
             self.straight = Some(Method::Hull);
         } else if let Some((score, rival)) = rival {
             (taken, estimated) = (Some(rival.composition.offsets), score);

@@ -4,31 +4,25 @@
 //! these. Lines that no message contradicts are then the better clocks, since clocks that bend by more than messages take leave no such line.
 
 use super::Estimator;
-use super::straight::steepest;
+use super::straight::{EARLY, FEW, steepest};
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
 use crate::joined_hulls::join;
 use crate::observations::Offsets;
-use crate::reference::{PairLine, compose};
+use crate::reference::compose;
 use crate::relaxation::{Line, Run};
 use crate::windows::BoundTable;
 
 /// Most clocks that are joined: with more, it would take seconds where all talk to all.
 const MOST: usize = 256;
 
-/// How many times the precision of observations a message may arrive before it was sent, and of how many that may be so; as in [`super::straight`].
-const EARLY: f64 = 3.0;
-const FEW: f64 = 5e-4;
-
 /// Drifts of clocks usually differ by this part of one: crystals are specified to 20 to 50 ppm.
 const USUAL: f64 = 30e-6;
 
-/// Straight lines, and what they make of all clocks.
+/// What straight lines make of all clocks.
 pub(super) struct JoinedClocks {
-    /// Lines of the pairs.
-    pub lines: Vec<PairLine>,
-    /// Along which pairs clocks are compared with the reference, for the report.
-    pub towards: Vec<Option<u32>>,
+    /// What they were made from.
+    limits: Vec<Limit>,
     /// The corrections without any step.
     pub offsets: Offsets,
     /// The same beside the steps that were found: what is to be added to these.
@@ -76,9 +70,15 @@ impl Estimator {
             (0..row.len()).map(|window| row[window] - at(window)).collect()
         };
         let beside_steps = (0..).zip(&offsets).map(less_steps).collect();
-        let lines = hulls(limits.iter().copied(), grid.count.max(2) as u32, steepest(grid));
-        let towards = compose(&lines, clocks, grid.count, grid.count.max(2), Some(self.reference as u32)).towards;
-        Some(JoinedClocks { lines, towards, offsets, beside_steps })
+        Some(JoinedClocks { limits, offsets, beside_steps })
+    }
+
+    /// Has the report tell the lines of pairs, and along which of them clocks are compared with the reference.
+    pub(super) fn tell_pairs(&mut self, joined: &JoinedClocks, grid: &Grid) {
+        let whole = grid.count.max(2);
+        let lines = hulls(joined.limits.iter().copied(), whole as u32, steepest(grid));
+        let composition = compose(&lines, joined.offsets.len(), grid.count, whole, Some(self.reference as u32));
+        (self.lines, self.towards) = (lines, composition.towards);
     }
 
     /// The correction of a clock at a time, with its steps, but for its constant.

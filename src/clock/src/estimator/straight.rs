@@ -41,8 +41,8 @@ pub(super) fn hold(offsets: &Offsets, anchors: &[Anchor], precision: f64) -> boo
 
 /// How many times the precision of observations a message may arrive before it was sent, and of how many observations that may be so: where clocks bend by more than messages
 /// take, no line keeps to it. In 206 recordings with known truth none, as a rule, was early by lines that were the better ones, and one in 300 to one in two where clocks were sines of 20 us.
-const EARLY: f64 = 3.0;
-const FEW: f64 = 5e-4;
+pub(super) const EARLY: f64 = 3.0;
+pub(super) const FEW: f64 = 5e-4;
 
 /// How many messages arrive before they were sent.
 fn early(offsets: &Offsets, seen: &Observations) -> usize {
