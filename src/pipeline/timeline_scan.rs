@@ -253,10 +253,8 @@ impl OneScan<'_> {
     /// Finds the locations that have timelines of their own, puts their clocks right, and adds the steps that matter to `visits`.
     fn divide(&mut self, visits: &mut Vec<Visit>) -> Result<Divided> {
         let divided = self.threads.divide(&self.loaded, self.refined, self.options, &mut self.warnings);
-        if divided.is_divided() {
-            if self.refined.is_none() && self.options.presync.refines() {
-                put_right(&divided, self.options, &mut self.loaded, visits, &mut self.threads.steps)?;
-            }
+        if divided.is_divided() && self.refined.is_none() && self.options.presync.refines() {
+            put_right(&divided, self.options, &mut self.loaded, visits, &mut self.threads.steps)?;
         }
         if divided.is_divided() || !divided.ties.is_empty() {
             let step = |(step, at)| Visit { at, what: VisitKind::Step(step), near: false };
