@@ -264,9 +264,8 @@ fn adopt(
     // Rounding can make equal what was apart, and then the order of a timeline's locations may be another one.
     let mut disordered = [0i64];
     for timeline in &loaded.program.timelines {
-        let times = timeline.times().iter().enumerate();
-        let keys = times.map(|(event, time)| (time, timeline.location(event), timeline.number(event)));
-        disordered[0] |= i64::from(!keys.is_sorted());
+        let places = (0..timeline.len()).map(|event| timeline.position(event));
+        disordered[0] |= i64::from(!places.is_sorted());
     }
     transport.all_reduce(ReduceOp::Max, &mut disordered)?;
     if disordered[0] != 0 {

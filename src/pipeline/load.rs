@@ -81,7 +81,7 @@ pub(crate) fn load_with(
         let parts = split::parts(&extracts);
         (own, own_timelines) = number(transport, opened, first, &parts)?;
         let numbers = Numbers { first, shared: extracts.len() as u32, further: own_timelines.first };
-        split::split(transport, numbers, &parts, &mut extracts, &mut messages, &mut collectives)?;
+        split::split(transport, numbers, table.unused(), &parts, &mut extracts, &mut messages, &mut collectives)?;
         divide(&parts, &mut locations);
         nodes.extend(own.iter().map(|own: &OwnTimeline| opened.timelines.all[own.of].node));
     }

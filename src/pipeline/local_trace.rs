@@ -7,7 +7,7 @@ use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::program::Program;
 use clc_trace::workers::Workers;
-use clc_trace::{ClockOffset, OwnTimeline, Result, Ticks, TimelineNumber};
+use clc_trace::{ClockOffset, EventNumber, OwnTimeline, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,19 @@ pub struct LoadedLocation {
     pub recorded: Option<Vec<ClockOffset>>,
     /// What the scan counted.
     pub summary: ScanSummary,
+    /// Where layers of events of one time begin, in order; mostly none.
+    pub ties: Vec<LocationTie>,
+}
+
+/// From an event of a location on, those that have its time are in a layer ([`clc_trace::Position::in_layer`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocationTie {
+    /// The event.
+    pub number: EventNumber,
+    /// Its recorded time.
+    pub recorded: u64,
+    /// The layer.
+    pub layer: u32,
 }
 
 /// The hosted part of a trace, ready for the replay.

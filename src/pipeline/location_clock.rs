@@ -7,6 +7,7 @@
 //! Whoever needs a time of an event gets it from here; nobody else adds the shift.
 
 use crate::pipeline::load::LocalTrace;
+use crate::pipeline::local_trace::LocationTie;
 use clc_clock::{Clock, ModelKind, RANGE};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_trace::{Correction, CorrectionCursor, EventNumber, Position, Ticks};
@@ -17,12 +18,14 @@ pub struct LocationClock<'a> {
     clock: &'a Clock,
     shift: Ticks,
     location: u32,
+    ties: &'a [LocationTie],
 }
 
 impl LocalTrace {
     /// The clock of a location: the hosted timeline, and its place in it.
     pub fn clock(&self, timeline: LocalTimeline, location: usize) -> LocationClock<'_> {
-        LocationClock { clock: &self.locations[timeline][location].clock, shift: self.shift, location: location as u32 }
+        let own = &self.locations[timeline][location];
+        LocationClock { clock: &own.clock, shift: self.shift, location: location as u32, ties: &own.ties }
     }
 }
 
@@ -34,7 +37,22 @@ impl<'a> LocationClock<'a> {
 
     /// The same of event `number`, as a place in the order of its timeline.
     pub(crate) fn position(&self, number: EventNumber, recorded: u64) -> Position {
-        Position { time: self.presynchronised(recorded), location: self.location, number }
+        self.position_at(number, self.presynchronised(recorded))
+    }
+
+    /// The place of event `number`, which has the pre-synchronised time `time`.
+    #[inline]
+    fn position_at(&self, number: EventNumber, time: Ticks) -> Position {
+        let position = Position { time, location: self.location, number };
+        if self.ties.is_empty() { position } else { position.in_layer(self.layer(number, time)) }
+    }
+
+    /// The layer of that event among those of its time.
+    #[inline(never)]
+    fn layer(&self, number: EventNumber, time: Ticks) -> u32 {
+        let after = self.ties.partition_point(|tie| tie.number <= number);
+        let last = after.checked_sub(1).map(|last| &self.ties[last]);
+        last.filter(|tie| self.presynchronised(tie.recorded) == time).map_or(0, |tie| tie.layer)
     }
 
     /// Whether recorded times are pre-synchronised ones.
@@ -44,7 +62,7 @@ impl<'a> LocationClock<'a> {
 
     /// For the events of the location, in order.
     pub fn cursor(&self) -> LocationCursor<'a> {
-        LocationCursor { clock: self.clock.cursor(), shift: self.shift.0, location: self.location }
+        LocationCursor { clock: self.clock.cursor(), shift: self.shift.0, of: *self }
     }
 
     /// For the events of the location, in order, with the correction of its timeline.
@@ -58,7 +76,7 @@ impl<'a> LocationClock<'a> {
 pub struct LocationCursor<'a> {
     clock: clc_clock::ClockCursor<'a>,
     shift: i64,
-    location: u32,
+    of: LocationClock<'a>,
 }
 
 impl LocationCursor<'_> {
@@ -66,7 +84,7 @@ impl LocationCursor<'_> {
     #[inline(always)]
     pub(crate) fn position(&mut self, number: EventNumber, recorded: u64) -> Position {
         let time = Ticks(self.clock.map(Ticks(recorded as i64)).0 + self.shift);
-        Position { time, location: self.location, number }
+        self.of.position_at(number, time)
     }
 }
 
@@ -100,8 +118,14 @@ impl CorrectedCursor<'_> {
     pub(crate) fn map_all(&mut self, first: EventNumber, recorded: &[i64], before: &mut [i64], after: &mut [i64]) {
         self.location.map_all(recorded, before);
         let Some(&time) = before.first() else { return };
-        let from = Position { time: Ticks(time), location: self.location.location, number: first };
-        self.correction.map_all(from, before, after);
+        let of = &self.location.of;
+        if of.ties.is_empty() {
+            self.correction.map_all(of.position_at(first, Ticks(time)), before, after);
+            return;
+        }
+        for ((&time, corrected), number) in before.iter().zip(after).zip(first.and_following()) {
+            *corrected = self.correction.map(of.position_at(number, Ticks(time))).0;
+        }
     }
 }
 
@@ -132,7 +156,7 @@ mod tests {
         ) {
             times.sort_unstable();
             let (clock, correction) = (clock(drift), Correction::identity());
-            let clock = LocationClock { clock: &clock, shift: Ticks(shift), location: 3 };
+            let clock = LocationClock { clock: &clock, shift: Ticks(shift), location: 3, ties: &[] };
             let (mut cursor, mut corrected) = (clock.cursor(), clock.corrected_by(&correction));
             for (number, &time) in EventNumber::FIRST.and_following().zip(&times) {
                 let position = clock.position(number, time);
@@ -150,9 +174,26 @@ mod tests {
     }
 
     #[test]
+    fn events_of_the_time_of_a_tie_are_in_its_layer() {
+        let (clock, correction) = (clock(0), Correction::identity());
+        let ties = [LocationTie { number: EventNumber(2), recorded: 50, layer: 3 }];
+        let clock = LocationClock { clock: &clock, shift: Ticks(0), location: 1, ties: &ties };
+        let mut cursor = clock.cursor();
+        for (number, recorded, layer) in [(1, 50, 0), (2, 50, 3), (3, 50, 3), (4, 51, 0)] {
+            let expected =
+                Position { time: Ticks(recorded + 5), location: 1, number: EventNumber(number) }.in_layer(layer);
+            assert_eq!(clock.position(EventNumber(number), recorded as u64), expected);
+            assert_eq!(cursor.position(EventNumber(number), recorded as u64), expected);
+        }
+        let (mut before, mut after) = ([0; 4], [0; 4]);
+        clock.corrected_by(&correction).map_all(EventNumber(1), &[50, 50, 50, 51], &mut before, &mut after);
+        assert_eq!((before, after), ([55, 55, 55, 56], [55, 55, 55, 56]));
+    }
+
+    #[test]
     fn a_time_beyond_all_clocks_is_that_of_their_end() {
         let clock = clock(0);
-        let clock = LocationClock { clock: &clock, shift: Ticks(1), location: 0 };
+        let clock = LocationClock { clock: &clock, shift: Ticks(1), location: 0, ties: &[] };
         assert_eq!(clock.presynchronised(u64::MAX), clock.presynchronised(RANGE as u64));
         assert!(!clock.is_identity());
     }

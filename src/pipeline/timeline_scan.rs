@@ -1,6 +1,6 @@
 //! The scan of one hosted timeline: what it does with others, and which of its locations have clocks of their own.
 
-use crate::pipeline::local_trace::{LoadOptions, LoadedLocation};
+use crate::pipeline::local_trace::{LoadOptions, LoadedLocation, LocationTie};
 use crate::pipeline::open::TraceHandle;
 use crate::pipeline::own_clocks::{differ, put_ahead};
 use crate::pipeline::visits::{Only, SendsWithin, Visit, VisitKind, Visits};
@@ -11,10 +11,12 @@ use clc_engine::matching::communicators::CommTable;
 use clc_engine::matching::extract::Extractor;
 use clc_engine::matching::extract::calls::Calls;
 use clc_engine::matching::extracted::Extract;
-use clc_engine::matching::split::TiedLocations;
+use clc_engine::matching::sync::{EventCoordinates, LayerStart};
 use clc_engine::matching::within::accelerators::{AcceleratorCalls, ProcessAccelerators};
+use clc_engine::matching::within::operations::SharedOperations;
 use clc_engine::matching::within::steps::Steps;
 use clc_engine::matching::within::threads::{Divided, ProcessThreadSteps};
+use clc_engine::matching::within::ties::{Tie, layer_of};
 use clc_otf2::LocalDefinitions;
 use clc_trace::workers::Advance;
 use clc_trace::{ClockOffset, Event, LocationId, RegionId, Result, Ticks, Timeline, TimelineNumber};
@@ -99,6 +101,7 @@ pub(super) fn scan(
             close if close > 0 && options.presync.refines() => close.saturating_add(1),
             close => close,
         },
+        table,
         extractor: Extractor::new(table, timeline.process).with_calls(calls),
         several: (timeline.locations.len() > 1).then(|| std::mem::take(&mut scratch.visits)),
         threads: Threads::new(opened, known.accelerators, &timeline.locations, memory),
@@ -121,6 +124,7 @@ struct OneScan<'a> {
     sought: &'a [RegionId],
     fallback: Vec<ClockOffset>,
     close: i64,
+    table: &'a CommTable<'a>,
     extractor: Extractor<'a>,
     /// What several locations do, until it can be brought into one order.
     several: Option<Vec<Visit>>,
@@ -172,9 +176,11 @@ impl OneScan<'_> {
                 let mut visit = |event_number, raw, event: Event, stream| {
                     count(1);
                     within.look(&event);
-                    if threads.takes(number, &event) {
-                        threads.steps.add(visits.place(event_number, raw)?, &event);
-                    }
+                    let step = match threads.wanted && threads.steps.takes(&event) {
+                        true => Some(threads.steps.add(visits.place(event_number, raw)?, &event)),
+                        false => None,
+                    };
+                    threads.operations.read(number as u32, &event, step);
                     if threads.steps.takes_of_accelerators(number as u32, &event) {
                         threads.steps.add_of_accelerators(visits.place(event_number, raw)?, &event, stream);
                     }
@@ -204,7 +210,7 @@ impl OneScan<'_> {
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
         }
         summary.warnings.iter().for_each(|text| self.warnings.add(text.clone()));
-        self.loaded.push(LoadedLocation { index, clock, offsets, recorded: None, summary });
+        self.loaded.push(LoadedLocation { index, clock, offsets, recorded: None, summary, ties: Vec::new() });
         Ok(())
     }
 
@@ -215,13 +221,29 @@ impl OneScan<'_> {
         let mut event_of: Vec<(usize, u32)> = Vec::new();
         if let Some(mut visits) = self.several.take() {
             divided = self.divide(&mut visits)?;
-            self.visit_in_order(&mut visits, &mut event_of)?;
+            self.visit_in_order(&mut visits, &divided.ties, &mut event_of)?;
             scratch.visits = visits;
         }
         let mut extract = self.extractor.finish();
+        if !divided.ties.is_empty() {
+            event_of.sort_unstable();
+            let event = |step: usize| {
+                let place = event_of.binary_search_by_key(&step, |&(step, _)| step).ok()?;
+                Some(event_of[place].1)
+            };
+            let start = |tie: &Tie| Some(LayerStart { event: event(tie.step)?, layer: tie.layer });
+            extract.sync.set_layers(divided.ties.iter().filter_map(start).collect());
+            for tie in &divided.ties {
+                let own = LocationTie { number: tie.number, recorded: tie.raw as u64, layer: tie.layer };
+                self.loaded[tie.location as usize].ties.push(own);
+            }
+        }
         if divided.is_divided() {
             extract.thread_orders = self.threads.steps.orders(&divided, &event_of);
             extract.part_of = divided.part_of;
+            for (comm, begins) in &divided.operations {
+                extract.order_operations(self.table.index(*comm)?, begins);
+            }
         }
         extract.threads = divided.counts;
         scratch.steps = self.threads.steps.into_memory();
@@ -231,10 +253,10 @@ impl OneScan<'_> {
     /// Finds the locations that have timelines of their own, puts their clocks right, and adds the steps that matter to `visits`.
     fn divide(&mut self, visits: &mut Vec<Visit>) -> Result<Divided> {
         let divided = self.threads.divide(&self.loaded, self.refined, self.options, &mut self.warnings);
-        if divided.is_divided() {
-            if self.refined.is_none() && self.options.presync.refines() {
-                put_right(&divided, self.options, &mut self.loaded, visits, &mut self.threads.steps)?;
-            }
+        if divided.is_divided() && self.refined.is_none() && self.options.presync.refines() {
+            put_right(&divided, self.options, &mut self.loaded, visits, &mut self.threads.steps)?;
+        }
+        if divided.is_divided() || !divided.ties.is_empty() {
             let step = |(step, at)| Visit { at, what: VisitKind::Step(step), near: false };
             visits.extend(self.threads.steps.places(&divided).map(step));
         }
@@ -242,9 +264,15 @@ impl OneScan<'_> {
     }
 
     /// Reads what several locations did in the order of time. `event_of` becomes the visited events of steps.
-    fn visit_in_order(&mut self, visits: &mut Vec<Visit>, event_of: &mut Vec<(usize, u32)>) -> Result<()> {
+    fn visit_in_order(
+        &mut self,
+        visits: &mut Vec<Visit>,
+        ties: &[Tie],
+        event_of: &mut Vec<(usize, u32)>,
+    ) -> Result<()> {
         let (archive, extractor) = (&self.opened.archive, &mut self.extractor);
         visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number, visit.what.order()));
+        sort_layers(visits, ties);
         for Visit { at, what, near } in visits.drain(..) {
             let index = self.timeline.locations[at.location as usize];
             let id = self.opened.definitions.locations[index].id;
@@ -267,13 +295,32 @@ impl OneScan<'_> {
     }
 }
 
+/// Brings visits in the order of their times into that of their layers where they are tied.
+fn sort_layers(visits: &mut [Visit], ties: &[Tie]) {
+    let mut times: Vec<i64> = ties.iter().map(|tie| tie.time).collect();
+    times.sort_unstable();
+    times.dedup();
+    let mut from = 0;
+    for time in times {
+        // Where ties are many, they are close.
+        from += visits[from..].iter().take_while(|visit| visit.at.time < time).count();
+        let tied = &mut visits[from..];
+        let to = tied.iter().take_while(|visit| visit.at.time == time).count();
+        // It is stable: what is in one layer stays as it is.
+        tied[..to].sort_by_key(|visit| {
+            let EventCoordinates { time, location, number, .. } = visit.at;
+            layer_of(ties, location, number, time)
+        });
+    }
+}
+
 /// The steps of the threads of a process, while it is scanned.
 struct Threads<'a> {
     steps: ProcessThreadSteps<'a>,
     /// Whether they are looked at.
     wanted: bool,
-    /// Locations that stay with their process.
-    bound: TiedLocations,
+    /// Collective operations of several locations.
+    operations: SharedOperations,
 }
 
 impl<'a> Threads<'a> {
@@ -281,14 +328,7 @@ impl<'a> Threads<'a> {
         let wanted = locations.len() > 1;
         let accelerators = wanted.then(|| ProcessAccelerators::new(calls, &opened.definitions, locations)).flatten();
         let steps = ProcessThreadSteps::new(&opened.definitions.thread_barriers, accelerators).with_memory(memory);
-        Threads { steps, wanted, bound: TiedLocations::default() }
-    }
-
-    /// Whether an event is a step; takes note of what binds its location to the process.
-    #[inline]
-    fn takes(&mut self, location: usize, event: &Event) -> bool {
-        self.bound.read(location as u32, event);
-        self.wanted && self.steps.takes(event)
+        Threads { steps, wanted, operations: SharedOperations::default() }
     }
 
     /// Which locations have timelines of their own: those whose recorded offsets are not those of the process, and those whose steps are out of order.
@@ -299,25 +339,26 @@ impl<'a> Threads<'a> {
         options: &LoadOptions,
         warnings: &mut Warnings,
     ) -> Divided {
-        let locations = loaded.len();
-        let (mut apart, bound) = (vec![false; locations], self.bound.of(locations));
+        let mut apart = vec![false; loaded.len()];
+        let mut differs = vec![false; loaded.len()];
         for (number, location) in loaded.iter().enumerate().skip(1) {
-            let differs = options.presync != Method::None && differ(&loaded[0].offsets, &location.offsets);
+            differs[number] = options.presync != Method::None && differ(&loaded[0].offsets, &location.offsets);
             apart[number] = match refined {
                 Some((clocks, timeline)) => clocks.has_own(timeline, number as u32),
-                None => differs,
+                None => differs[number],
             };
-            if differs && bound[number] {
-                warnings.add(
-                    "the recorded clock offsets of some locations differ from those of their process; they still get \
-                    its correction, because they share collective operations with other locations",
-                );
-            }
         }
         if !self.wanted {
             return Divided::default();
         }
-        let divided = self.steps.divide(&apart, &bound);
+        let divided = self.steps.divide(&apart, &self.operations);
+        for _ in differs.iter().zip(&divided.bound).filter(|(differs, bound)| **differs && **bound) {
+            warnings.add(
+                "the recorded clock offsets of some locations differ from those of their process; they still get its \
+                correction, because they share collective operations with other locations and no step of threads tells \
+                the order of these",
+            );
+        }
         let own = divided.part_of.iter().filter(|&&part| part > 0).count() as u64;
         if own > 0 && refined.is_none() {
             warnings.add_many(

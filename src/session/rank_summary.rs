@@ -161,7 +161,7 @@ fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
             )
         }
         Unpaired::Bound => "steps of threads are out of order, but stay so, because the threads share collective \
-            operations of one communicator and therefore one correction"
+            operations of one communicator or window, whose order no step tells, and therefore one correction"
             .into(),
         Unpaired::UnknownWork(region) => format!(
             "calls of {} are not compared with the work that they wait for: the calls that issued it are not known",

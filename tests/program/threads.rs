@@ -246,6 +246,30 @@ fn a_lock_is_acquired_after_its_release() {
     assert_corrected(&with_partner(vec![(main, 0), (other, -30)]), "thread_lock", 2, 1);
 }
 
+/// The worker arrives at a barrier in the same microsecond in which the main thread leaves it and sends, and what it had received in that microsecond was sent later. The
+/// location of the main thread comes first, but what it does at that time comes last.
+#[test]
+fn steps_at_one_time_stay_in_order() {
+    let [a, b] = barrier(250, 300);
+    let [c, d] = barrier(300, 320);
+    let main = vec![fork(100, 2), begin(101), a, b, (300, Event::MpiSend(message(2))), end(400), join(420)];
+    let worker = vec![begin(110), (300, Event::MpiRecv(message(1))), c, d, end(410)];
+    let others = [(400, Event::MpiSend(message(0))), (301, Event::MpiRecv(message(0)))];
+    let others = others.map(|event| vec![(vec![event], 0)]);
+    let trace = trace([vec![vec![(main, 0), (worker, 0)]], others.into()].concat());
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    let messages = |report: &Value| report["violations"]["presynchronised"]["point_to_point"]["violated"].clone();
+    let before = report(&path, &["check", "--presync", "none"], 1);
+    assert_eq!((found(&before, "thread_barrier"), messages(&before)), ((1, 0), 1.into()));
+    for presync in ["none", "auto"] {
+        let out = directory.path().join(presync);
+        run(alone().args(["-q", "--presync", presync, "-o"]).arg(&out).arg(&path)).expect(0, presync);
+        let after = report(&out, &["check", "--presync", "none"], 0);
+        assert_eq!((found(&after, "thread_barrier"), messages(&after)), ((1, 0), 0.into()), "{presync}");
+    }
+}
+
 /// The second thread has steps only with the first one, whose clock is seen to be wrong by those of the main thread; merged with the main thread, it would have to acquire
 /// the lock before that releases it.
 #[test]
@@ -318,16 +342,60 @@ fn why_threads_with_collective_operations_stay_together_is_said() {
         let ended = Collective { op, comm: CommId(0), root, sent: 0, received: 0 };
         vec![(t, Event::MpiCollectiveBegin), (t + 50, Event::MpiCollectiveEnd(ended))]
     };
-    // The worker is in the team before it is forked.
-    let main = [meet(100), vec![fork(200, 2), begin(201), end(400), join(420)]].concat();
-    let worker = [vec![begin(150), end(300)], meet(500)].concat();
+    // The worker is in the team before it is forked, and nothing tells which of the two is the first to meet the partner within the team.
+    let main = [vec![fork(200, 2), begin(201)], meet(310), vec![end(400), join(420)]].concat();
+    let worker = [vec![begin(150)], meet(210), vec![end(300)]].concat();
     let directory = tempfile::tempdir().expect("a directory");
-    let partner = vec![([meet(101), meet(501)].concat(), 0)];
+    let partner = vec![([meet(211), meet(311)].concat(), 0)];
     let path = written(directory.path(), &trace(vec![vec![(main, 0), (worker, 0)], partner]));
     let report = report(&path, &["check", "--presync", "none"], 3);
     assert_eq!(report["matching"]["threads"][0]["left_out"], 1, "{}", report["matching"]);
     let warnings = report["warnings"].to_string();
     assert!(warnings.contains("the threads share collective operations"), "{warnings}");
+}
+
+/// The threads of each process take turns on one communicator, between barriers of their team, and their clocks are farther apart than the turns.
+#[test]
+fn operations_of_threads_are_those_that_their_steps_tell() {
+    let process = |ahead: i64| -> Threads {
+        let mut threads: [Vec<(i64, Event)>; 2] = [vec![fork(10_010, 2), begin(10_020)], vec![begin(10_030)]];
+        for turn in 0..20_i64 {
+            let time = 10_000 + 100 * (turn + 1);
+            let op = if turn % 3 == 0 { CollectiveOp::BARRIER } else { CollectiveOp::ALLREDUCE };
+            let bytes = if turn % 3 == 0 { 0 } else { 8 };
+            let ended = Collective { op, comm: CommId(0), root: Root::None, sent: bytes, received: bytes };
+            // Not always in turns of the same length.
+            let own = &mut threads[usize::from(turn % 5 < 3)];
+            own.extend([(time, Event::MpiCollectiveBegin), (time + 20, Event::MpiCollectiveEnd(ended))]);
+            threads[0].extend(barrier(time + 40, time + 60));
+            threads[1].extend(barrier(time + 45, time + 61));
+        }
+        threads[0].extend([end(15_000), join(15_020)]);
+        threads[1].push(end(15_010));
+        let [main, worker] = threads;
+        vec![(main, 0), (worker, ahead)]
+    };
+    for ahead in [[-7000, 9000], [4000, 4000], [0, 130]] {
+        let trace = trace(ahead.map(process).to_vec());
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = written(directory.path(), &trace);
+        let before = report(&path, &["check", "--presync", "none"], 1);
+        let of = |operation: &str| {
+            let all = before["matching"]["collectives"].as_array().expect("a list").iter();
+            let of = all.clone().find(|of| of["operation"] == operation).expect("the operation");
+            (of["matched"].as_u64(), of["inconsistent"].as_u64(), of["incomplete"].as_u64())
+        };
+        assert_eq!(of("barrier"), (Some(7), Some(0), Some(0)), "{}", before["matching"]);
+        assert_eq!(of("allreduce"), (Some(13), Some(0), Some(0)), "{}", before["matching"]);
+        assert_eq!(before["matching"]["threads"][0]["left_out"], 0, "{}", before["matching"]);
+        for presync in ["none", "auto"] {
+            let out = directory.path().join(presync);
+            run(alone().args(["-q", "--presync", presync, "-o"]).arg(&out).arg(&path)).expect(0, presync);
+            let after = report(&out, &["check", "--presync", "none"], 0);
+            assert_eq!(found(&after, "n_to_n"), (20, 0), "{presync}");
+            assert_eq!(found(&after, "thread_barrier").1, 0, "{presync}");
+        }
+    }
 }
 
 /// The recorded time of the first event of a location after `job`.

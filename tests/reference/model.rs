@@ -80,6 +80,8 @@ pub(crate) struct Trace {
     pub streams: BTreeMap<(usize, usize), u32>,
     /// Events (process, location, number) that name a stream of their process.
     pub references: BTreeMap<(usize, usize, usize), usize>,
+    /// Of events (process, location, number) that come later among those of their time than their locations say: how many times they do.
+    pub layers: BTreeMap<(usize, usize, usize), u32>,
 }
 
 /// An event in the merged stream of its process, and where it comes from.
@@ -110,7 +112,15 @@ pub(crate) type PerLocation = Vec<Vec<Vec<i64>>>;
 impl Trace {
     /// The timeline of every process.
     pub(crate) fn timelines(&self) -> Vec<Timeline> {
-        self.processes.iter().map(Process::timeline).collect()
+        let mut timelines: Vec<Timeline> = self.processes.iter().map(Process::timeline).collect();
+        if !self.layers.is_empty() {
+            for (process, timeline) in timelines.iter_mut().enumerate() {
+                // What is at one time keeps its order otherwise.
+                let layer = |entry: &Entry| self.layers.get(&(process, entry.location, entry.number)).copied();
+                timeline.sort_by_key(|entry| (entry.time, layer(entry).unwrap_or(0)));
+            }
+        }
+        timelines
     }
 
     /// The pre-synchronised times C.

@@ -48,12 +48,14 @@ pub(crate) fn calls_on(
     let fits = |j: usize| agree(j) && agree(j + 1);
     let open: Vec<usize> = (0..fences.len()).filter(|&j| !accessed(fences[j])).collect();
     let trusted = open.iter().filter(|&&j| !fits(j)).count() * 16 <= open.len();
+    // The first one needs others like it, all of which agree.
+    let first = open.len() > usize::from(open.first() == Some(&0)) && open.iter().all(|&j| fits(j));
     let barriers: BTreeSet<usize> = (0..fences.len())
         .filter(|&j| match choice {
             Fences::All => true,
             Fences::None => false,
             Fences::Operations => accessed(fences[j]),
-            Fences::Auto => accessed(fences[j]) || (trusted && fits(j)),
+            Fences::Auto => accessed(fences[j]) || (trusted && fits(j) && (j > 0 || first)),
         })
         .map(|j| fences[j])
         .collect();

@@ -61,6 +61,32 @@ fn contradiction_through(hybrid: &Hybrid, own: &BTreeSet<(usize, usize)>) -> Opt
     found.into_iter().min_by_key(|&(to, from)| (to.0, place(to), std::cmp::Reverse(place(from))))
 }
 
+/// How many times events of one time and process, of those `shared` by its clock, have to come later than their locations say, for the orders of threads.
+fn layers(hybrid: &Hybrid, shared: &dyn Fn(At) -> bool) -> BTreeMap<At, u32> {
+    let location = |at: At| &hybrid.trace.processes[at.0].locations[at.1];
+    let time = |at: At| location(at)[at.2].time;
+    let mut pairs = hybrid.pairs.clone();
+    for (arrivals, departures) in &hybrid.barriers {
+        pairs.extend(arrivals.iter().flat_map(|&from| departures.iter().map(move |&to| (from, to))));
+    }
+    pairs.retain(|&(from, to)| from.1 != to.1 && time(from) == time(to) && shared(from) && shared(to));
+    let mut layers: BTreeMap<At, u32> = BTreeMap::new();
+    loop {
+        let before = layers.clone();
+        for &(from, to) in &pairs {
+            let least = layers.get(&from).copied().unwrap_or(0) + u32::from(from.1 > to.1);
+            let following = (to.2..location(to).len()).map(|number| (to.0, to.1, number));
+            for at in following.take_while(|&at| time(at) == time(to)) {
+                let own = layers.entry(at).or_default();
+                *own = least.max(*own);
+            }
+        }
+        if layers == before {
+            return layers;
+        }
+    }
+}
+
 /// The trace in which each location of `own` is a process by itself, and the orders of threads between them; `matching` is that of the trace itself.
 pub(crate) fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matching) -> (Trace, Matching) {
     let old = &hybrid.trace;
@@ -77,6 +103,10 @@ pub(crate) fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matchi
         trace
             .processes
             .push(Process { node: old.processes[p].node, locations: vec![old.processes[p].locations[l].clone()] });
+    }
+    for (at, layer) in layers(hybrid, &|(p, l, _)| places[&(p, l)].0 == p) {
+        let (process, location) = places[&(at.0, at.1)];
+        trace.layers.insert((process, location, at.2), layer);
     }
     let mut index: BTreeMap<At, EventRef> = BTreeMap::new();
     for (process, timeline) in trace.timelines().iter().enumerate() {

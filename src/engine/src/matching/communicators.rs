@@ -48,11 +48,19 @@ impl<'a> CommTable<'a> {
     }
 
     /// Index into [`Definitions::communicators`].
-    pub(crate) fn index(&self, id: CommId) -> Result<CommIndex> {
+    ///
+    /// # Errors
+    /// It is not defined.
+    pub fn index(&self, id: CommId) -> Result<CommIndex> {
         self.by_id.get(&id).copied().ok_or_else(|| {
             Error::new(format!("communicator {id} is not defined"))
                 .hint("the definitions and events of the archive are inconsistent")
         })
+    }
+
+    /// The first index that neither a communicator nor a window has.
+    pub fn unused(&self) -> CommIndex {
+        CommIndex((self.definitions.communicators.len() + self.definitions.windows.len()) as u32)
     }
 
     /// The processes of a group that events name.

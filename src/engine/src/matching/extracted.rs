@@ -7,7 +7,7 @@ use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::Gaps;
 use crate::matching::within::steps::ThreadCounts;
 use crate::matching::within::threads::ThreadOrder;
-use clc_trace::MpiRank;
+use clc_trace::{EventNumber, MpiRank};
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -115,4 +115,26 @@ pub struct Extract {
     pub threads: ThreadCounts,
     /// Everything else.
     pub leftovers: Leftovers,
+}
+
+impl Extract {
+    /// Puts the operations on a communicator in the order that the steps of the threads tell, given as locations and events of their begins. It stays as it is
+    /// if operations of one timeline would be in another order than that has: then their times are equal, or the locations had to stay together.
+    pub fn order_operations(&mut self, comm: CommIndex, begins: &[(u32, EventNumber)]) {
+        let Some(list) = self.collectives.get_mut(&comm) else { return };
+        let place_of: HashMap<(u32, EventNumber), usize> =
+            begins.iter().enumerate().map(|(place, &begin)| (begin, place)).collect();
+        let sync = &self.sync;
+        let begin = |one: &Participation| (sync.location(one.begin as usize), sync.number(one.begin as usize));
+        let mut ordered = list.clone();
+        ordered.sort_by_key(|one| place_of.get(&begin(one)).copied().unwrap_or(usize::MAX));
+        let mut last: HashMap<u32, u32> = HashMap::default();
+        let ascend = ordered.iter().all(|one| {
+            let part = self.part_of.get(begin(one).0 as usize).copied().unwrap_or(0);
+            last.insert(part, one.begin).is_none_or(|before| before < one.begin)
+        });
+        if ascend {
+            *list = ordered;
+        }
+    }
 }

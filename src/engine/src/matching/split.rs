@@ -2,20 +2,22 @@
 //!
 //! Messages and collective operations are matched process by process, whichever thread made the call. Afterwards the timelines are taken apart: the
 //! process keeps its number, locations with other clocks get numbers behind those of all processes. A channel whose ends are in several timelines then becomes
-//! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`TiedLocations`]).
+//! one per pair of them, and a communicator one for each group of timelines that have met (`collectives/split.rs`).
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel, checked_index};
 use crate::matching::collectives::instances::Collectives;
+use crate::matching::collectives::split as split_operations;
+use crate::matching::comm_index::CommIndex;
 use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::messages::offers::tell_indices;
-use crate::matching::sync::{SyncKind, SyncTimeline};
-use clc_trace::{Error, Event, Result, TimelineNumber};
+use crate::matching::sync::{LayerStart, SyncKind, SyncTimeline};
+use clc_trace::{Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The timeline of one or more locations that were of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,59 +26,6 @@ pub struct SplitTimeline {
     pub of: LocalTimeline,
     /// Their places in it, ascending.
     pub locations: Vec<u32>,
-}
-
-/// Which locations of a process have to stay in its timeline: a member of a communicator or window is one timeline, so those that share its
-/// operations do.
-#[derive(Debug, Default)]
-pub struct TiedLocations {
-    /// The location that operates on each communicator and window.
-    operates: BTreeMap<(bool, u32), u32>,
-    /// Non-blocking operations that a location has begun and not yet completed: location and request.
-    open: BTreeSet<(u32, u64)>,
-    /// By request, the locations that have begun an operation, and those that have completed one which they had not begun. Locations are read one after the other, so
-    /// the end may be read before the begin.
-    begun: BTreeMap<u64, BTreeSet<u32>>,
-    completed: BTreeMap<u64, BTreeSet<u32>>,
-    bound: BTreeSet<u32>,
-}
-
-impl TiedLocations {
-    /// Reads an event of a location.
-    #[inline]
-    pub fn read(&mut self, location: u32, event: &Event) {
-        match event {
-            Event::MpiCollectiveEnd(collective) => self.operate((false, collective.comm.0), location),
-            Event::RmaCollectiveEnd(collective) => self.operate((true, collective.window.0), location),
-            Event::NonBlockingCollectiveRequest(request) => {
-                self.open.insert((location, *request));
-                self.begun.entry(*request).or_default().insert(location);
-            }
-            Event::NonBlockingCollectiveComplete(collective, request) => {
-                self.operate((false, collective.comm.0), location);
-                if !self.open.remove(&(location, *request)) {
-                    self.completed.entry(*request).or_default().insert(location);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn operate(&mut self, on: (bool, u32), location: u32) {
-        let known = *self.operates.entry(on).or_insert(location);
-        if known != location {
-            self.bound.extend([known, location]);
-        }
-    }
-
-    /// Whether each of so many locations has to stay.
-    pub fn of(&self, locations: usize) -> Vec<bool> {
-        let mut bound = self.bound.clone();
-        for (request, completed) in &self.completed {
-            bound.extend(completed.iter().chain(self.begun.get(request).into_iter().flatten()));
-        }
-        (0..locations as u32).map(|location| bound.contains(&location)).collect()
-    }
 }
 
 /// Where the events of a timeline have gone: timeline and event.
@@ -116,13 +65,14 @@ pub fn parts(extracts: &[Extract]) -> Vec<SplitTimeline> {
 }
 
 /// Takes timelines apart: those of `parts` are appended to `extracts` as timelines without anything to match. Collective over the analysis ranks; needed if any of
-/// them has parts.
+/// them has parts. Communicators get further indexes from `unused` on.
 ///
 /// # Errors
 /// Failures of the transport, too many channels.
 pub fn split(
     transport: &mut dyn Transport,
     numbers: Numbers,
+    unused: CommIndex,
     parts: &[SplitTimeline],
     extracts: &mut Vec<Extract>,
     messages: &mut Messages,
@@ -130,22 +80,7 @@ pub fn split(
 ) -> Result<()> {
     let moved = take_apart(parts, extracts)?;
     split_channels(transport, numbers, &moved, messages)?;
-    for member in collectives.comms.iter_mut().flat_map(|comm| &mut comm.members) {
-        if let Some(moved) = moved.get(&member.timeline) {
-            // All of them are in one timeline: see `TiedLocations`.
-            let timeline = member.begins.each().next().map_or(member.timeline, |begin| moved[begin as usize].0);
-            for event in member.begins.to_mut().iter_mut().chain(member.ends.to_mut()) {
-                let (gone, place) = moved[*event as usize];
-                if gone != timeline {
-                    return Err(Error::new(
-                        "collective operations of one communicator in two timelines; this is a bug",
-                    ));
-                }
-                *event = place;
-            }
-            member.timeline = timeline;
-        }
-    }
+    split_operations::split(transport, &|local| numbers.of(local), &moved, unused, collectives)?;
     threads(transport, numbers, &moved, extracts, messages)?;
     tell_indices(transport, messages)?;
     link(extracts, messages, collectives);
@@ -176,12 +111,19 @@ fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BT
     for (of, places) in places {
         let old = std::mem::take(&mut extracts[of].sync);
         let mut events: Moved = Vec::with_capacity(old.len());
+        let mut starts = Vec::new();
         for event in 0..old.len() {
             let (timeline, location) = places[old.location(event) as usize];
             let sync = &mut extracts[timeline].sync;
             let raw = old.recorded_time(event).unwrap_or(0);
             events.push((timeline, sync.push(old.times()[event], raw, old.number(event), location)?));
         }
+        // Those that have left are alone in their timelines.
+        for start in old.layer_starts() {
+            let (timeline, event) = events[start.event as usize];
+            starts.extend((timeline == of).then_some(LayerStart { event, ..*start }));
+        }
+        extracts[of].sync.set_layers(starts);
         moved.insert(of, events);
     }
     Ok(moved)
@@ -383,28 +325,5 @@ fn link(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collect
         let sync: &mut SyncTimeline = &mut extracts[member.timeline].sync;
         member.begins.each().for_each(|begin| sync.activate(begin, SyncKind::Begin, link));
         member.ends.each().for_each(|end| sync.activate(end, SyncKind::End, link));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clc_trace::{Collective, CollectiveOp, CommId, Root};
-
-    #[test]
-    fn what_is_completed_elsewhere_ties_both_locations() {
-        let (op, comm, root) = (CollectiveOp::BARRIER, CommId(0), Root::None);
-        let complete = Event::NonBlockingCollectiveComplete(Collective { op, comm, root, sent: 0, received: 0 }, 7);
-        let begin = Event::NonBlockingCollectiveRequest(7);
-        let tied = |events: &[(u32, &Event)]| {
-            let mut tied = TiedLocations::default();
-            events.iter().for_each(|(location, event)| tied.read(*location, event));
-            tied.of(4)
-        };
-        // Whichever of the two locations is read first.
-        assert_eq!(tied(&[(1, &begin), (2, &complete)]), [false, true, true, false]);
-        assert_eq!(tied(&[(1, &complete), (2, &begin)]), [false, true, true, false]);
-        // One location does all of it, another one with the same request is still busy.
-        assert_eq!(tied(&[(1, &begin), (1, &complete), (2, &begin)]), [false; 4]);
     }
 }

@@ -151,6 +151,17 @@ pub struct SyncTimeline {
     places: Places,
     /// Link and kind.
     part: Vec<u32>,
+    /// Where layers of events of one time begin, by location and number; mostly none.
+    ties: Vec<LayerStart>,
+}
+
+/// From a visited event on, those of its location that have the same time are in a layer ([`Position::in_layer`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerStart {
+    /// The visited event.
+    pub event: u32,
+    /// The layer.
+    pub layer: u32,
 }
 
 impl SyncTimeline {
@@ -198,7 +209,34 @@ impl SyncTimeline {
     /// Where a visited event stands in the timeline.
     #[inline]
     pub fn position(&self, event: usize) -> Position {
-        Position { time: Ticks(self.time[event]), location: self.location(event), number: self.number(event) }
+        let (location, number) = (self.location(event), self.number(event));
+        Position { time: Ticks(self.time[event]), location, number }.in_layer(self.layer(event))
+    }
+
+    /// The layer of a visited event among those of its time.
+    #[inline]
+    fn layer(&self, event: usize) -> u32 {
+        if self.ties.is_empty() { 0 } else { self.searched_layer(event) }
+    }
+
+    #[inline(never)]
+    fn searched_layer(&self, event: usize) -> u32 {
+        let place = |event: usize| (self.location(event), self.number(event));
+        let after = self.ties.partition_point(|start| place(start.event as usize) <= place(event));
+        let last = after.checked_sub(1).map(|last| self.ties[last]);
+        let same = |start: usize| self.time[start] == self.time[event] && self.location(start) == self.location(event);
+        last.filter(|start| same(start.event as usize)).map_or(0, |start| start.layer)
+    }
+
+    /// Where layers begin.
+    pub(crate) fn layer_starts(&self) -> &[LayerStart] {
+        &self.ties
+    }
+
+    /// Sets where layers begin, in any order.
+    pub fn set_layers(&mut self, mut starts: Vec<LayerStart>) {
+        starts.sort_unstable_by_key(|start| (self.location(start.event as usize), self.number(start.event as usize)));
+        self.ties = starts;
     }
 
     /// What a visited event does.
@@ -389,7 +427,8 @@ impl<'a> ReplayTimeline<'a> {
     /// Where an event stands in the timeline.
     #[inline]
     pub(crate) fn position(self, event: usize) -> Position {
-        Position { time: Ticks(self.time(event)), location: self.location(event), number: self.number(event) }
+        let (location, number) = (self.location(event), self.number(event));
+        Position { time: Ticks(self.time(event)), location, number }.in_layer(self.of.layer(self.own(event)))
     }
 
     /// What an event does.
@@ -412,64 +451,4 @@ impl<'a> ReplayTimeline<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_event_that_has_lost_all_its_parts_waits_for_nobody() {
-        let mut timeline = SyncTimeline::default();
-        let event = timeline.push(0, 0, EventNumber(1), 0).unwrap();
-        let mut several = Vec::new();
-        (5..8).for_each(|channel| timeline.link_to(event, SyncKind::Receive, channel, &mut several));
-        assert_eq!((timeline.kind(0), &several[..]), (SyncKind::Join, &[vec![5, 6, 7]][..]));
-        for (channel, left) in [(6, SyncKind::Join), (5, SyncKind::Join), (7, SyncKind::Local)] {
-            timeline.unlink(event, channel, &mut several);
-            assert_eq!(timeline.kind(0), left);
-        }
-    }
-
-    #[test]
-    fn recorded_times_come_back_whatever_the_clocks_are() {
-        let far = 1 << 61;
-        // Offsets that hardly change; one that does in the end; two that are far apart from the beginning.
-        for raws in [vec![5, 12, 20], vec![far, far + 1, 7], vec![0, far]] {
-            let mut timeline = SyncTimeline::default();
-            for (event, &raw) in raws.iter().enumerate() {
-                timeline.push(10 * event as i64, raw, EventNumber::after(event as u64), event as u32).unwrap();
-            }
-            let all = |timeline: &SyncTimeline| timeline.recorded_times().collect::<Vec<i64>>();
-            assert_eq!((all(&timeline), timeline.times().len()), (raws.clone(), raws.len()));
-            timeline.shift(3);
-            assert_eq!((all(&timeline), timeline.times()[1]), (raws.clone(), 13));
-            for rate in [1, 2, 1 << 20] {
-                timeline.retime(|location, raw| raw / rate + i64::from(location));
-                let times: Vec<i64> = raws.iter().zip(0..).map(|(raw, event)| raw / rate + event).collect();
-                assert_eq!((all(&timeline), timeline.times()), (raws.clone(), &times[..]));
-            }
-            let times = timeline.times().to_vec();
-            timeline.exchange_times();
-            assert_eq!((all(&timeline), timeline.times()), (times, &raws[..]));
-            timeline.exchange_times();
-            assert_eq!(all(&timeline), raws);
-            timeline.forget_recorded_times();
-            assert_eq!((all(&timeline), timeline.recorded_time(0)), (vec![], None));
-        }
-    }
-
-    #[test]
-    fn events_come_back_as_they_were_pushed() {
-        let mut timeline = SyncTimeline::default();
-        let events = [(1, 0), (2, 0), (7, 2), (u64::from(u32::MAX) + 5, 0), (8, 1)]
-            .map(|(number, location)| (EventNumber(number), location));
-        for (at, &(number, location)) in events.iter().enumerate() {
-            assert_eq!(timeline.push(at as i64, 0, number, location).unwrap() as usize, at);
-        }
-        timeline.activate(3, SyncKind::End, SyncTimeline::LINKS as u32 - 1);
-        for (at, &(number, location)) in events.iter().enumerate() {
-            assert_eq!((timeline.number(at), timeline.location(at)), (number, location));
-        }
-        let parts: Vec<_> = timeline.parts().collect();
-        assert_eq!(parts[3], (SyncKind::End, SyncTimeline::LINKS - 1));
-        assert_eq!(parts[4], (SyncKind::Local, 0));
-    }
-}
+mod tests;

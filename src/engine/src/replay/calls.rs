@@ -81,7 +81,7 @@ pub fn observe_waits(
     }
     let long = (WAITED * resolution as f64) as i64;
     let comms = &program.collectives.comms;
-    let of_members = |comm: &CollectiveComm| wanted.hub(comm.processes.iter().map(|process| seen.clocks[*process]));
+    let of_members = |comm: &CollectiveComm| wanted.hub(comm.timelines().map(|timeline| seen.clocks[timeline]));
     let hubs: Vec<Option<u32>> = comms.iter().map(of_members).collect();
     let shares = shares_of_members(program, workers);
     let parts = workers.map(shares.len(), |share| {
@@ -117,7 +117,7 @@ fn of_collectives(
     (wanted, long): (&OneWayDirections, i64),
     waits: &mut QuickestWaits,
 ) {
-    let clock = clocks[comm.processes[member.rank]];
+    let clock = clocks[comm.timeline_of(member.rank)];
     let times = times[member.timeline];
     for instance in member.received() {
         let of_hub = match comm.instances[instance].class {
@@ -171,7 +171,7 @@ fn between_ends(
     let comms = &program.collectives.comms;
     let hub_of = |comm: &CollectiveComm| {
         let several = comm.groups() == 1 && comm.instances.iter().any(|one| one.class == CollectiveClass::NToN);
-        let of_members = comm.processes.iter().map(|process| clocks[*process]);
+        let of_members = comm.timelines().map(|timeline| clocks[timeline]);
         let hub = if several { wanted.hub(of_members.clone()) } else { None };
         hub.and_then(|hub| Some((hub, of_members.clone().position(|clock| clock == hub)?)))
     };
@@ -207,7 +207,7 @@ fn between_ends(
         for &(number, member) in &shares[share] {
             let (comm, ends) = (&comms[number], &ends[number]);
             let Some((hub, _)) = hubs[number] else { continue };
-            let clock = clocks[comm.processes[member.rank]];
+            let clock = clocks[comm.timeline_of(member.rank)];
             if hub == clock {
                 continue;
             }

@@ -153,7 +153,7 @@ impl Begins {
         let mut begins = Begins { all: vec![LatestBegins::default(); some.len() * groups], prefix: BTreeMap::new() };
         let first = some.start * groups;
         for member in &comm.members {
-            let clock = clocks[comm.processes[member.rank]];
+            let clock = clocks[comm.timeline_of(member.rank)];
             let (group, times) = (comm.group_of(member.rank), times[member.timeline]);
             for (k, instance) in comm.numbered().skip(some.start).take(some.len()) {
                 if !member.sends[k] || instance.class == CollectiveClass::Unconstrained {

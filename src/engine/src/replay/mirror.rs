@@ -181,6 +181,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
         mirrored.processes = comm.processes.iter().rev().copied().collect();
         mirrored.spread = comm.spread.reversed();
         mirrored.rank_hosts.reverse();
+        mirrored.own = comm.own.iter().rev().map(|&(own, timeline)| (rank(own), timeline)).collect();
     }
     CollectiveComm { members, ..mirrored }
 }

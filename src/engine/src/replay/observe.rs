@@ -77,7 +77,7 @@ fn bounds_of_member(
     clocks: &[u32],
 ) -> BTreeMap<(u32, u32), Vec<Bound>> {
     let (comm, begins) = (&program.collectives.comms[comm], &begins[comm]);
-    let clock = clocks[comm.processes[member.rank]];
+    let clock = clocks[comm.timeline_of(member.rank)];
     let times = times[member.timeline];
     let mut from: BTreeMap<(u32, u32), Vec<Bound>> = BTreeMap::new();
     for instance in member.received() {

@@ -89,9 +89,10 @@ impl Program {
             end.sends.to_mut().drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.fans));
         }
         if channel.receiving.0 == here {
-            let own = self.number(self.messages.incoming[channel.receiving.1 as usize].destination);
+            let end = &self.messages.incoming[channel.receiving.1 as usize];
+            // They are told as processes, whichever of their threads it was.
+            let pair = (self.process_of(end.source), self.process_of(self.number(end.destination)));
             let end = &mut self.messages.incoming[channel.receiving.1 as usize];
-            let pair = (end.source, own);
             self.messages.counts.take_back(pair, end.trust, end.receives.len());
             let timeline = Arc::make_mut(&mut self.timelines[end.destination]);
             let index = channel.receiving.1;

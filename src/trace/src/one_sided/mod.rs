@@ -10,15 +10,30 @@ use std::ops::RangeInclusive;
 /// A place in the merged event order of a timeline: pre-synchronised time, then location, then event number.
 ///
 /// Events of all locations of a process (they share one clock) are ordered by this key; events of one location keep
-/// their own order, since their times never decrease.
+/// their own order, since their times never decrease. Where events of one time are known to be in another order than that of their locations, they are in several
+/// layers ([`Position::in_layer`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Pre-synchronised time C.
     pub time: Ticks,
-    /// Index of the location within its timeline.
+    /// Index of the location within its timeline; behind that of all locations ([`Position::LOCATIONS`] for each layer) in later layers.
     pub location: u32,
     /// Which event of the location.
     pub number: EventNumber,
+}
+
+impl Position {
+    /// Indexes of locations that can be in layers are below this. No process has so many.
+    pub const LOCATIONS: u32 = 1 << 24;
+    /// The last layer: locations have 32 bits with the layer, and the largest number stands for the end.
+    pub const LAYERS: u32 = u32::MAX / Position::LOCATIONS - 1;
+
+    /// The same event in a layer of those of its time, for which a location is below [`Position::LOCATIONS`]: 0 is the first one.
+    #[inline]
+    #[must_use]
+    pub fn in_layer(self, layer: u32) -> Position {
+        Position { location: self.location + layer * Position::LOCATIONS, ..self }
+    }
 }
 
 /// How far the amortisation curve A lies above the staircase S of jumps within one piece.

@@ -109,7 +109,10 @@ fn decide(fences: &[Fence], choice: Fences) -> Vec<bool> {
             let open: Vec<usize> = (0..fences.len()).filter(|&k| !fences[k].accessed).collect();
             let contradicted = open.iter().filter(|k| !fits(k)).count();
             let trusted = contradicted * FEW <= open.len();
-            (0..fences.len()).map(|k| fences[k].accessed || (trusted && fits(&k))).collect()
+            // Nothing can precede the first one, so that is where programs assert it, and there is none before it to agree with. Others tell whether this one does not.
+            let first = contradicted == 0 && open.iter().any(|&k| k > 0);
+            let counts = |k: usize| trusted && fits(&k) && (k > 0 || first);
+            (0..fences.len()).map(|k| fences[k].accessed || counts(k)).collect()
         }
     }
 }
@@ -213,6 +216,19 @@ mod tests {
         assert_eq!(decide(&agreeing, Fences::Operations), [false, true, false]);
         assert_eq!(decide(&agreeing, Fences::All), [true; 3]);
         assert_eq!(decide(&agreeing, Fences::None), [false; 3]);
+    }
+
+    #[test]
+    fn the_first_fence_counts_only_if_others_without_operations_do() {
+        let (first, barrier) = (fence(i64::MIN, i64::MAX, false), fence(900, 1000, true));
+        assert_eq!(decide(&[first, barrier, barrier], Fences::Auto), [false, true, true]);
+        let open = fence(900, 1000, false);
+        assert_eq!(decide(&[first, open, barrier], Fences::Auto), [true; 3]);
+        // One of the others was no barrier, though it is one of many.
+        let mut fences = vec![first, open, fence(1100, 1000, false), barrier];
+        fences.extend(vec![open; 40]);
+        assert_eq!(decide(&fences, Fences::Auto)[..4], [false, false, false, true]);
+        assert_eq!(decide(&fences, Fences::Auto)[4..], [true; 40]);
     }
 
     #[test]

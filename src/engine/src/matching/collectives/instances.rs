@@ -4,7 +4,7 @@ use crate::comm::AnalysisRank;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::event_list::EventList;
 use crate::matching::local_timeline::LocalTimeline;
-use clc_trace::{CollectiveOp, CommRank, MpiRank, number};
+use clc_trace::{CollectiveOp, CommRank, MpiRank, TimelineNumber, number};
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::CollectiveClass;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,8 @@ pub struct Instance {
 /// The constrained collective instances of one communicator, as seen by an analysis rank that hosts members.
 #[derive(Debug, Clone)]
 pub struct CollectiveComm {
-    /// The communicator, as index into the definitions; windows follow the communicators.
+    /// The communicator, as index into the definitions; windows follow the communicators, and then what was divided since threads with clocks of their own operate on
+    /// it (`split`).
     pub comm: CommIndex,
     /// Number of members, of an inter-communicator in both groups.
     pub size: u32,
@@ -103,6 +104,8 @@ pub struct CollectiveComm {
     pub spread: Spread,
     /// Analysis rank that hosts each member, in communicator-rank order.
     pub rank_hosts: Vec<AnalysisRank>,
+    /// The members whose operations here are on timelines of their own, by rank; those of all others are on the timelines of their processes.
+    pub own: Vec<(CommRank, TimelineNumber)>,
     /// Whether this is the communicator of the mirrored replay, in which ends send and begins receive.
     pub mirrored: bool,
 }
@@ -111,6 +114,18 @@ impl CollectiveComm {
     /// The analysis rank that hosts member `rank`.
     pub(crate) fn host_of(&self, rank: CommRank) -> AnalysisRank {
         self.rank_hosts[rank]
+    }
+
+    /// The timeline on which member `rank` operates.
+    #[inline]
+    pub(crate) fn timeline_of(&self, rank: CommRank) -> TimelineNumber {
+        let own = self.own.binary_search_by_key(&rank, |&(rank, _)| rank);
+        own.map_or_else(|_| TimelineNumber::of_process(self.processes[rank]), |place| self.own[place].1)
+    }
+
+    /// The timelines on which the members operate, by rank.
+    pub(crate) fn timelines(&self) -> impl Iterator<Item = TimelineNumber> + Clone {
+        (0..self.size).map(|rank| self.timeline_of(CommRank(rank)))
     }
 
     /// Number of groups of members that constrain each other, but nobody of their own: 2 of an inter-communicator, else 1.
@@ -169,6 +184,7 @@ impl CollectiveComm {
             instances: Vec::new(),
             spread: self.spread.clone(),
             rank_hosts: self.rank_hosts.clone(),
+            own: self.own.clone(),
             mirrored: self.mirrored,
         }
     }

@@ -9,6 +9,7 @@ pub mod fences;
 mod groups;
 mod homes;
 pub mod instances;
+pub(crate) mod split;
 
 use crate::comm::{AnalysisRank, Transport};
 use crate::matching::collectives::comparison::{Comparison, home_of};
@@ -218,6 +219,7 @@ impl Collectives {
             instances,
             spread: Spread::new(processes.iter().map(|&process| node_of(process)).collect()),
             rank_hosts,
+            own: Vec::new(),
             mirrored: false,
         });
     }

@@ -30,6 +30,8 @@ pub(super) enum What {
     Other,
     /// What the process does with an accelerator, or a stream of one.
     Accelerator,
+    /// A collective operation begins.
+    Operation,
 }
 
 /// The steps of all threads of a process, location after location, each in its order. Its memory can be used again for the next process
@@ -65,7 +67,7 @@ impl Steps {
 
     /// Adds a step of a thread.
     #[inline]
-    pub(super) fn push_of_thread(&mut self, at: EventCoordinates, event: ThreadEvent) {
+    pub(super) fn push_of_thread(&mut self, at: EventCoordinates, event: ThreadEvent) -> usize {
         let what = match event {
             ThreadEvent::Fork { threads, .. } => What::Fork(threads),
             ThreadEvent::Join { .. } => What::Join,
@@ -76,7 +78,7 @@ impl Steps {
                 What::Other
             }
         };
-        self.push(at, what);
+        self.push(at, what)
     }
 
     /// How many there are.
@@ -262,9 +264,9 @@ pub(super) struct StepOrders<'a> {
     pub(super) contradicted: bool,
     /// Pairs of one kind that have been counted last.
     last: Option<(Trust, u64)>,
-    /// If they are not only compared.
+    /// If they are only compared, those of steps of one time.
     pub(super) pairs: Vec<OrderedSteps>,
-    /// If they are not only compared.
+    /// If they are only compared, those that the last thread enters when the first one leaves.
     pub(super) barriers: Barriers,
     /// Of the main location, whose teams are complete.
     pub(super) regions: Vec<ParallelRegion>,
@@ -283,7 +285,11 @@ impl<'a> StepOrders<'a> {
     #[inline]
     pub(super) fn pair(&mut self, kind: Trust, from: usize, to: usize) {
         match self.compares {
-            Some(steps) if steps.time(from) <= steps.time(to) => self.count(kind),
+            Some(steps) if steps.time(from) < steps.time(to) => self.count(kind),
+            Some(steps) if steps.time(from) == steps.time(to) => {
+                self.count(kind);
+                self.pairs.push(OrderedSteps { kind, from, to });
+            }
             Some(_) => self.contradicted = true,
             None => self.pairs.push(OrderedSteps { kind, from, to }),
         }
@@ -291,14 +297,17 @@ impl<'a> StepOrders<'a> {
 
     /// Adds a barrier of at least two threads.
     #[inline]
-    pub(super) fn barrier(&mut self, steps: impl Iterator<Item = (usize, usize)>) {
+    pub(super) fn barrier(&mut self, steps: impl Iterator<Item = (usize, usize)> + Clone) {
         let Some(compares) = self.compares else { return self.barriers.push(steps) };
         let ends = |(latest, earliest): (i64, i64), (arrival, departure)| {
             (latest.max(compares.time(arrival)), earliest.min(compares.time(departure)))
         };
-        let (latest, earliest) = steps.fold((i64::MIN, i64::MAX), ends);
+        let (latest, earliest) = steps.clone().fold((i64::MIN, i64::MAX), ends);
         if latest <= earliest {
             self.count(Trust::Barrier);
+            if latest == earliest {
+                self.barriers.push(steps);
+            }
         } else {
             self.contradicted = true;
         }

@@ -115,7 +115,7 @@ pub(super) fn find(steps: &Steps, found: &mut StepOrders<'_>) {
     for (location, of) in steps.by_location() {
         let mut open = OpenConstructs::default();
         for (step, what) in steps.what(of) {
-            if matches!(what, What::Accelerator) {
+            if matches!(what, What::Accelerator | What::Operation) {
                 continue;
             }
             let forked = std::mem::take(&mut open.forked);
@@ -168,7 +168,7 @@ pub(super) fn find(steps: &Steps, found: &mut StepOrders<'_>) {
                     }
                     None => {}
                 },
-                What::Other | What::Accelerator => {}
+                What::Other | What::Accelerator | What::Operation => {}
             }
         }
     }

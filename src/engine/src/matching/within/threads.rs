@@ -19,10 +19,12 @@
 use crate::matching::channels::Trust;
 use crate::matching::sync::EventCoordinates;
 use crate::matching::within::accelerators::ProcessAccelerators;
+use crate::matching::within::operations::{OperationOrders, SharedOperations};
 use crate::matching::within::steps::{OrderedSteps, StepOrders, Steps, ThreadConstructs, ThreadCounts, Unpaired, What};
 use crate::matching::within::teams;
 use crate::matching::within::through::first_contradiction;
-use clc_trace::{AttributeId, Event, LocationId, RegionId, ThreadEvent, ThreadLock};
+use crate::matching::within::ties::{self, Tie, layer_of};
+use clc_trace::{AttributeId, CommId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
 use std::collections::BTreeMap;
 
 /// Numbers those that have timelines of their own, from 1.
@@ -59,6 +61,12 @@ pub struct Divided {
     pub counts: ThreadCounts,
     /// By location with a timeline of its own: how far its clock has to be put forward, so that it agrees with the process.
     pub bounds: BTreeMap<u32, AheadBounds>,
+    /// The locations that have to stay in the timeline of the process, see [`SharedOperations`]; nothing where all is in order.
+    pub bound: Vec<bool>,
+    /// Steps of one time that are in another order than their locations.
+    pub ties: Vec<Tie>,
+    /// Where operations begin on communicators that several locations share, in the order that the steps of threads tell: location and event.
+    pub operations: Vec<(CommId, Vec<(u32, EventNumber)>)>,
 }
 
 /// Recorded times of a location, and how far its clock has to be put forward then at least, and at most.
@@ -120,37 +128,41 @@ impl<'a> ProcessThreadSteps<'a> {
         match event {
             Event::Thread(_) => true,
             Event::Enter(region) | Event::Leave(region) => self.barriers.binary_search(region).is_ok(),
-            _ => false,
+            other => SharedOperations::begins(other),
         }
     }
 
-    /// Adds a step; those of a location come in their order, one location after the other.
-    pub fn add(&mut self, at: EventCoordinates, event: &Event) {
+    /// Adds a step, and says which one it is; those of a location come in their order, one location after the other.
+    pub fn add(&mut self, at: EventCoordinates, event: &Event) -> usize {
         match event {
             Event::Thread(step) => self.steps.push_of_thread(at, *step),
-            Event::Enter(region) => drop(self.steps.push(at, What::Arrive(*region))),
-            Event::Leave(_) => drop(self.steps.push(at, What::Depart)),
-            _ => {}
+            Event::Enter(region) => self.steps.push(at, What::Arrive(*region)),
+            Event::Leave(_) => self.steps.push(at, What::Depart),
+            _ => self.steps.push(at, What::Operation),
         }
     }
 
-    /// Finds the pairs, and which locations cannot have the clock of the others: those of the `locations` that are `apart` anyway, and those of violated
-    /// pairs. Location 0 and those that are `bound` to it stay in the timeline of the process.
-    pub fn divide(&self, apart: &[bool], bound: &[bool]) -> Divided {
+    /// Finds the pairs, and which locations cannot have the clock of the others: those of the locations that are `apart` anyway, and those of violated
+    /// pairs. Location 0 and those that `operations` bind to it stay in the timeline of the process.
+    pub fn divide(&self, apart: &[bool], operations: &SharedOperations) -> Divided {
         let mut own: Vec<bool> = apart.to_vec();
         let location = |step: usize| self.steps.location(step) as usize;
         let time = |step: usize| self.steps.time(step);
-        let stays = |location: usize| location == 0 || bound[location];
-        (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
         // Mostly all is in order, and there is nothing else to find out.
-        if !own.contains(&true) {
+        if !own.iter().skip(1).any(|own| *own) {
             let mut found = self.find(StepOrders::comparing(&self.steps));
             found.count_last();
             if !found.contradicted {
-                return Divided { part_of: vec![0; own.len()], counts: found.counts, ..Divided::default() };
+                let part_of = vec![0; own.len()];
+                let ties = ties::find(&self.steps, &found, &part_of);
+                return Divided { part_of, counts: found.counts, ties, ..Divided::default() };
             }
         }
         let found = self.find(StepOrders::default());
+        let orders = operations.orders(&self.steps, &found);
+        let bound = operations.bound(own.len(), &orders);
+        let stays = |location: usize| location == 0 || bound[location];
+        (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
         // The clock of a stream is not that of the process, so of the two it is the stream that is wrong.
         for pair in found.pairs.iter().filter(|pair| pair.kind.of_accelerators() && time(pair.from) > time(pair.to)) {
             let is_stream = |location: usize| {
@@ -182,15 +194,30 @@ impl<'a> ProcessThreadSteps<'a> {
             }
         }
         loop {
-            let mut divided = Divided { part_of: parts(&own), counts: found.counts.clone(), ..Divided::default() };
+            let part_of = parts(&own);
+            let ties = ties::find(&self.steps, &found, &part_of);
+            let mut divided = Divided { part_of, ties, counts: found.counts.clone(), ..Divided::default() };
             self.count(&found, &mut divided);
             let several = own.iter().filter(|own| !**own).count() > 1;
             let contradiction = several
                 .then(|| first_contradiction(&self.steps, &divided.part_of, &divided.orders, |l| stays(l as usize)))
                 .flatten();
-            let Some((step, before)) = contradiction else { return divided };
+            let Some((step, before)) = contradiction else {
+                divided.bound = bound;
+                divided.operations = self.operations_of(orders);
+                return divided;
+            };
             [step, before].map(location).into_iter().filter(|&l| !stays(l)).for_each(|l| own[l] = true);
         }
+    }
+
+    /// Where the steps of `orders` are.
+    fn operations_of(&self, orders: OperationOrders) -> Vec<(CommId, Vec<(u32, EventNumber)>)> {
+        let place = |step: usize| {
+            let at = self.steps.at(step);
+            (at.location, at.number)
+        };
+        orders.into_iter().map(|(comm, steps)| (comm, steps.into_iter().map(place).collect())).collect()
     }
 
     /// What the threads do together, whatever clocks they have. The main location of the process is the one with number 0.
@@ -211,9 +238,10 @@ impl<'a> ProcessThreadSteps<'a> {
     fn count(&self, found: &StepOrders<'_>, divided: &mut Divided) {
         let part_of = self.parts_of_steps(&divided.part_of);
         let part = |step: usize| part_of[step];
+        let ties = std::mem::take(&mut divided.ties);
         let place = |step: usize| {
             let at = self.steps.at(step);
-            (at.time, at.location, at.number)
+            (at.time, layer_of(&ties, at.location, at.number, at.time), at.location, at.number)
         };
         let mut orders: Vec<OrderedSteps> = Vec::new();
         for pair in &found.pairs {
@@ -261,6 +289,7 @@ impl<'a> ProcessThreadSteps<'a> {
             }
         }
         divided.orders = orders;
+        divided.ties = ties;
         for pair in &divided.orders {
             divided.counts.of(pair.kind).apart += 1;
         }
@@ -286,6 +315,7 @@ impl<'a> ProcessThreadSteps<'a> {
     pub fn places(&self, divided: &Divided) -> impl Iterator<Item = (usize, EventCoordinates)> {
         let mut is_needed = vec![false; self.steps.count()];
         divided.orders.iter().flat_map(|pair| [pair.from, pair.to]).for_each(|step| is_needed[step] = true);
+        divided.ties.iter().for_each(|tie| is_needed[tie.step] = true);
         let needed = is_needed.into_iter().enumerate().filter(|&(_, needed)| needed);
         needed.map(|(step, _)| (step, self.steps.at(step)))
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::matching::within::operations::SharedOperations;
 use crate::matching::within::threads::ProcessThreadSteps;
 use clc_trace::{CallParameter, ClockProperties, Location, ParameterId, Region, WindowTransfer};
 
@@ -67,7 +68,7 @@ fn found_with(threads: u64, locations: [&[(i64, Event, Option<u64>)]; 3]) -> Fou
             }
         }
     }
-    let divided = steps.divide(&[false; 3], &[false; 3]);
+    let divided = steps.divide(&[false; 3], &SharedOperations::default());
     let counts = divided.counts;
     let of = |kind| counts.0.get(&kind).map_or([0; 3], |count| [count.shared, count.apart, count.left_out]);
     ([of(Trust::Issued), of(Trust::Awaited)], divided.part_of, counts.1.into_iter().collect())
