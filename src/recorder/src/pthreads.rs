@@ -98,7 +98,7 @@ unsafe extern "C-unwind" fn pthread_create(
     let result = unsafe { real(thread, attributes, run, start.cast()) };
     if result == 0 {
         // SAFETY: the system has stored it there.
-        step(clock::after(), pthread::CREATED, [number, unsafe { *thread } as u64]);
+        step(clock::after(), pthread::CREATED, [number, unsafe { *thread }]);
     } else {
         // SAFETY: no thread has it.
         drop(unsafe { Box::from_raw(start) });
@@ -123,7 +123,7 @@ unsafe extern "C-unwind" fn pthread_join(thread: libc::pthread_t, value: *mut *m
     let result = unsafe { real(thread, value) };
     if recorded {
         if result == 0 {
-            step(clock::after(), pthread::WAITED, [thread as u64]);
+            step(clock::after(), pthread::WAITED, [thread]);
         }
         user::region_ends(pthread::WAITING);
     }

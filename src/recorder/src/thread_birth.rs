@@ -27,6 +27,6 @@ pub(crate) fn begin_file(stream: &mut Stream) {
     stream.unsigned(pthread::BEGIN);
     stream.unsigned(number);
     // SAFETY: it has no conditions.
-    stream.unsigned(unsafe { libc::pthread_self() } as u64);
+    stream.unsigned(unsafe { libc::pthread_self() });
     stream.commit();
 }
