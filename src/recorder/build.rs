@@ -33,7 +33,7 @@ fn write_function(code: &mut String, number: usize, function: &format::calls::Fu
             function.effect,
             function.form,
             // What of those functions is recorded does not tell whether they have found something.
-            matches!(name, "Iprobe" | "Request_get_status"),
+            matches!(name, "Iprobe" | "Request_get_status" | "Parrived"),
             matches!(name, "Probe" | "Iprobe"),
             notes(function),
         )

@@ -84,6 +84,7 @@ pub(crate) fn assemble(
         used.iter().zip(0..).map(|(&function, id)| (function, RegionId(id))).collect();
     let own = OwnNames::new(directory, &plan.surveys, used.len() as u32);
     let teams = plan.teams(&catalogue);
+    let pthreads = plan.pthreads(&catalogue, &teams);
     let shared = EventContext {
         functions: &plan.functions,
         catalogue: &catalogue,
@@ -91,10 +92,12 @@ pub(crate) fn assemble(
         own: &own,
         regions: &regions,
         teams: &teams,
+        pthreads: &pthreads,
     };
 
     let mut definitions = plan.definitions(&catalogue, &windows);
     definitions.communicators.extend(plan.team_definitions(&teams));
+    definitions.communicators.extend(plan.pthread_definitions(&pthreads));
     definitions.thread_barriers = own.barriers.clone();
     definitions.regions = used
         .iter()

@@ -5,6 +5,7 @@ use crate::recording::plan::Plan;
 use crate::recording::raw::files::Files;
 use crate::recording::raw::format::UNSEEN;
 use crate::recording::survey::openmp::ProcessTeams;
+use crate::recording::survey::pthreads::ProcessPthreads;
 use crate::recording::windows::WindowCatalogue;
 use clc_trace::{
     ClockProperties, CommId, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId,
@@ -127,10 +128,41 @@ impl Plan {
         self.surveys.get(&rank).is_some_and(|survey| survey.openmp.threads.contains(&index))
     }
 
+    /// The number after those of the communicators of MPI.
+    fn after_communicators(&self, catalogue: &Catalogue) -> u32 {
+        let after = |communicator: &Communicator| communicator.id.0 + 1;
+        self.communicators(catalogue).iter().map(after).max().unwrap_or(0)
+    }
+
+    /// The threads that processes made themselves, with a communicator for those of each process, after those of teams.
+    pub(super) fn pthreads(
+        &self,
+        catalogue: &Catalogue,
+        teams: &BTreeMap<u32, ProcessTeams<'_>>,
+    ) -> BTreeMap<u32, ProcessPthreads<'_>> {
+        let of_teams: usize = teams.values().map(|of| of.survey.teams.len()).sum();
+        let first = self.after_communicators(catalogue) + of_teams as u32;
+        let with_threads = self.surveys.iter().filter(|(_, survey)| !survey.pthreads.known.is_empty());
+        let numbered = with_threads.zip((first..).map(CommId));
+        numbered
+            .map(|((&rank, survey), contingent)| (rank, ProcessPthreads { survey: &survey.pthreads, contingent }))
+            .collect()
+    }
+
+    /// Their definitions.
+    pub(super) fn pthread_definitions(&self, pthreads: &BTreeMap<u32, ProcessPthreads<'_>>) -> Vec<Communicator> {
+        let define = |(rank, of): (&u32, &ProcessPthreads<'_>)| Communicator {
+            id: of.contingent,
+            name: format!("Threads made by rank {rank}"),
+            members: CommMembers::NotMpi,
+            global_ranks: false,
+        };
+        pthreads.iter().map(define).collect()
+    }
+
     /// The teams of all processes, with communicators after those of MPI.
     pub(super) fn teams(&self, catalogue: &Catalogue) -> BTreeMap<u32, ProcessTeams<'_>> {
-        let after = |communicator: &Communicator| communicator.id.0 + 1;
-        let mut next = self.communicators(catalogue).iter().map(after).max().unwrap_or(0);
+        let mut next = self.after_communicators(catalogue);
         let with_teams = self.surveys.iter().filter(|(_, survey)| !survey.openmp.teams.is_empty());
         with_teams
             .map(|(&rank, survey)| {

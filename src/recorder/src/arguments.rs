@@ -153,6 +153,16 @@ impl Arguments<'_> {
         (!self.abi.is_no_request(handle, fortran)).then_some(handle)
     }
 
+    /// A request that is passed itself, not its address; none if it is null.
+    #[inline]
+    pub(crate) unsafe fn request_itself(&self, i: usize) -> Option<u64> {
+        if self.mode.fortran() {
+            return unsafe { self.request(i, 0) };
+        }
+        let handle = self.abi.handle_of(self.word(i));
+        (!self.abi.is_no_request(handle, false)).then_some(handle)
+    }
+
     /// A matched message: its handle as the program holds it.
     #[inline]
     pub(crate) unsafe fn message(&self, i: usize) -> u64 {

@@ -15,6 +15,7 @@ use crate::layout::phase;
 use crate::monitor::{self, Slot};
 use crate::session::{self, Session};
 use crate::stream::Stream;
+use crate::thread_birth;
 use ending::Ending;
 use records::{ROOM, after, before};
 use std::cell::Cell;
@@ -157,13 +158,29 @@ fn stream_of<'a>(
     kept: bool,
 ) -> Option<&'a mut Stream> {
     if place.get().is_null() {
-        if here.number.get() == 0 {
-            here.number.set(session.new_thread() + 1);
-        }
-        place.set(session.new_stream(here.number.get() - 1, kept));
+        first_record(here, session, place, kept);
     }
     // SAFETY: streams live as long as the process, and this one belongs to this thread, which is here once at a time.
     unsafe { place.get().as_mut() }
+}
+
+/// Makes the stream of a thread that has none there.
+#[cold]
+fn first_record(here: &Here, session: &'static Session, place: &Cell<*mut Stream>, kept: bool) {
+    let is_new = here.number.get() == 0;
+    if is_new {
+        here.number.set(session.new_thread() + 1);
+    }
+    place.set(session.new_stream(here.number.get() - 1, kept));
+    // SAFETY: as for `stream_of`.
+    if let Some(stream) = unsafe { place.get().as_mut() }.filter(|_| is_new) {
+        thread_birth::begin_file(stream);
+    }
+}
+
+/// Whether this thread has recorded something and is now in the program, neither in MPI nor in the recorder.
+pub(crate) fn is_recorded() -> bool {
+    HERE.with(|here| here.number.get() != 0 && !here.inside.get() && !here.busy.get() && session::recording().is_some())
 }
 
 /// Lets something else append a record of so many integers to the stream of this thread.

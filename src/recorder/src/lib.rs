@@ -7,7 +7,7 @@
 //! It is not linked to an MPI library, but finds the one of the program when it is first called (`real`), and which of the two binary
 //! interfaces it has (`abi`).
 //!
-//! What threads of OpenMP do it is told by their runtime (`ompt`).
+//! What threads of OpenMP do it is told by their runtime (`ompt`). Threads that the program makes itself begin in the recorder (`pthreads`).
 //!
 //! It must never harm the program: every failure of its own ends the recording with one line, and the program goes on.
 
@@ -30,11 +30,13 @@ mod monitor;
 mod offsets;
 mod ompt;
 mod openmp_runtime;
+mod pthreads;
 mod real;
 mod samples;
 mod session;
 mod stream;
 mod streams;
+mod thread_birth;
 mod threads;
 mod user;
 mod waits;

@@ -63,6 +63,16 @@ unsafe fn named(code: u64, name: *const c_char, value: Option<f64>) {
     } else if code == REGION_END {
         hooks::region(NONE);
     }
+    marked(code, name, value);
+    if code == REGION_END
+        && let Some(session) = session::recording()
+    {
+        session.control.ended(name);
+    }
+}
+
+/// Appends it.
+fn marked(code: u64, name: &[u8], value: Option<f64>) {
     hooks::append(2 * ROOM + LONGEST_TEXT / LONGEST, |stream| {
         let number = stream.number_of(name);
         stream.unsigned(code);
@@ -72,11 +82,16 @@ unsafe fn named(code: u64, name: *const c_char, value: Option<f64>) {
             stream.unsigned(value.to_bits().swap_bytes());
         }
     });
-    if code == REGION_END
-        && let Some(session) = session::recording()
-    {
-        session.control.ended(name);
-    }
+}
+
+/// A region of a function of the system begins, which the recorder stands in for.
+pub(crate) fn region_begins(name: &str) {
+    marked(REGION_BEGIN, name.as_bytes(), None);
+}
+
+/// It ends.
+pub(crate) fn region_ends(name: &str) {
+    marked(REGION_END, name.as_bytes(), None);
 }
 
 /// A region of the program's own begins.

@@ -2,9 +2,15 @@
 
 use crate::recording::clocks::ProcessClock;
 use crate::recording::clocks::measured::{Batch, Exchange};
+use crate::recording::raw::format::measured::KERNEL;
 use clc_trace::ClockOffset;
 use std::collections::BTreeMap;
 
+/// Of the messages of the kernel in one direction, the fastest one counts that so many others follow closely: within this part of what the fastest ones of both directions took
+/// together. Faster ones are exceptions, which long batches find in one direction only. Of 240 measurements between emulated nodes, half of the errors were below 40 ns, 90 % below
+/// 195 and 95 % below 430 ns; with three others 35, 180 and 646, with seven 50, 195 and 512; by the very fastest messages 65, 420 and 566 ns.
+const ALIKE: usize = 5;
+const NEARLY: i64 = 250;
 /// Messages of MPI count where they are so many times faster than those of the kernel: the others are made alike in both directions. Four is assumed: what such messages
 /// gain by a shorter round trip has to make up for what they may lose by different directions.
 const FASTER: i64 = 4;
@@ -37,7 +43,7 @@ pub(crate) struct Relative {
 }
 
 impl Relative {
-    /// From a batch. The fastest message of each direction counts, whichever exchanges they belong to. If both took equally long, the offset is
+    /// From a batch. The fastest message of each direction counts that is no exception, whichever exchanges they belong to. If both took equally long, the offset is
     /// exact; it is certainly wrong by no more than half of the time that both took together. `slope` is how much the offset changes per nanosecond. None if messages
     /// took no time then: the slope is wrong.
     fn new(batch: &Batch, own: &ProcessClock, partner: &ProcessClock, slope: f64) -> Option<Relative> {
@@ -45,9 +51,13 @@ impl Relative {
         let during = [shown.first()?[0], shown.last()?[3]];
         let time = during[0].midpoint(during[1]);
         let drifted = |at: i64| (slope * (at - time) as f64).round() as i64;
-        let there = shown.iter().map(|[asked, came, ..]| came - asked - drifted(*asked)).min()?;
-        let back = shown.iter().map(|[.., left, answered]| answered - left + drifted(*answered)).min()?;
-        Relative::of(batch, during, time, [there, back])
+        let mut there: Vec<i64> = shown.iter().map(|[asked, came, ..]| came - asked - drifted(*asked)).collect();
+        let mut back: Vec<i64> =
+            shown.iter().map(|[.., left, answered]| answered - left + drifted(*answered)).collect();
+        let fastest = [there.iter().min()?, back.iter().min()?];
+        let together = fastest[0].saturating_add(*fastest[1]);
+        let near = if batch.method == KERNEL { together / NEARLY } else { i64::MAX };
+        Relative::of(batch, during, time, [ordinary(&mut there, near)?, ordinary(&mut back, near)?])
     }
 
     /// From the shortest exchange of a batch alone: it is wrong by more, but however the clocks drift while the batch is made, messages take their time.
@@ -71,6 +81,13 @@ impl Relative {
     fn variance(&self) -> f64 {
         (self.range as f64 / 2.0).powi(2) / 3.0
     }
+}
+
+/// The least number of a list that [`ALIKE`] others follow, the last one no further away than `near`; the very least if there is none.
+fn ordinary(list: &mut [i64], near: i64) -> Option<i64> {
+    list.sort_unstable();
+    let followed = list.windows(ALIKE + 1).find(|few| few[ALIKE].saturating_sub(few[0]) <= near);
+    followed.unwrap_or(list).first().copied()
 }
 
 /// The exchanges of a batch: when the question left and came, when the answer left and came, by the clocks of both sides.
@@ -148,7 +165,7 @@ fn is_off_the_line(of: &Relative, list: &[Relative]) -> bool {
 /// Of measurements at the same time by different methods, the better one. Two are at the same time if each is the nearest one to the other: at the end of a short run
 /// only one method may have worked, and what the other one has measured at its beginning is no substitute for that.
 fn chosen(list: Vec<Relative>) -> Vec<Relative> {
-    use crate::recording::raw::format::measured::{KERNEL, MPI};
+    use crate::recording::raw::format::measured::MPI;
     let nearest = |of: &Relative, method: u64| {
         let near = |other: &&Relative| other.method == method && other.time.abs_diff(of.time) < TOGETHER;
         list.iter().filter(near).min_by_key(|other| other.time.abs_diff(of.time))

@@ -27,6 +27,20 @@ fn an_offset_comes_from_the_fastest_message_of_each_direction() {
 }
 
 #[test]
+fn a_message_that_no_others_follow_is_an_exception() {
+    // There, one message took 3,000 ns, all others 8,000 to 8,020; back all took 8,000 or more.
+    let mut exchanges: Vec<(u64, u64, u64)> = (0..10).map(|i| (i * 50_000, 8_000 + 2 * i, 8_000 + 3 * i)).collect();
+    exchanges[4].1 = 3_000;
+    let found = |method| Relative::new(&batch(0, method, &exchanges), &clock(0), &clock(0), 0.0).unwrap();
+    assert_eq!((found(KERNEL).offset, found(KERNEL).range), (0, 16_000));
+    // Messages of MPI have no such exceptions.
+    assert_eq!((found(MPI).offset, found(MPI).range), (-2_500, 11_000));
+    // Where nothing follows closely, the fastest one counts.
+    exchanges.truncate(6);
+    assert_eq!(Relative::new(&batch(0, KERNEL, &exchanges), &clock(0), &clock(0), 0.0).unwrap().range, 11_000);
+}
+
+#[test]
 fn drift_within_a_batch_does_not_count_as_an_offset() {
     // The own clock stands for one that loses 1 ns in 10 us: the partner is ahead by more and more.
     let batch = batch(0, KERNEL, &[(0, 100, 400), (1_000_000, 500, 0)]);

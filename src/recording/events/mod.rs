@@ -6,9 +6,11 @@ mod collectives;
 mod epochs;
 mod on_window;
 mod openmp;
+mod pthreads;
 mod request_ids;
 mod requests;
 mod returns;
+mod thread_numbers;
 
 use crate::recording::communicators::{Catalogue, Communicators, Identity, Making};
 use crate::recording::events::collectives::{CollectiveCaller, collective};
@@ -16,14 +18,16 @@ use crate::recording::events::on_window::OnWindow;
 use crate::recording::events::openmp::state::OpenMpState;
 use crate::recording::events::request_ids::RequestIds;
 use crate::recording::events::requests::{RequestedOperation, Requests, Serial};
+use crate::recording::events::thread_numbers::ThreadNumbers;
 use crate::recording::extra::{EventOrExtra, Extra};
 use crate::recording::own::OwnNames;
 use crate::recording::raw::RawFileHeader;
 use crate::recording::raw::format::calls::{Effect, Form, Function};
 use crate::recording::raw::merge::Merge;
-use crate::recording::raw::records::{Contribution, Given, Own, RawRecord};
+use crate::recording::raw::records::{Contribution, Given, Own, Posted, RawRecord};
 use crate::recording::survey::makes;
 use crate::recording::survey::openmp::ProcessTeams;
+use crate::recording::survey::pthreads::ProcessPthreads;
 use crate::recording::windows::{ProcessWindows, WindowCatalogue};
 use clc_trace::{Collective, CommId, Event, Message, RegionId, Result};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -44,6 +48,8 @@ pub(super) struct EventContext<'a> {
     pub regions: &'a HashMap<usize, RegionId>,
     /// Teams of threads, by the rank of the process.
     pub teams: &'a BTreeMap<u32, ProcessTeams<'a>>,
+    /// Threads that processes made themselves, likewise.
+    pub pthreads: &'a BTreeMap<u32, ProcessPthreads<'a>>,
 }
 
 impl EventContext<'_> {
@@ -65,6 +71,8 @@ struct OpenCall {
     request: Option<RequestedOperation>,
     contribution: Option<Contribution>,
     window: Option<OnWindow>,
+    /// What it is to receive besides what it sends.
+    posted: Option<Posted>,
 }
 
 /// Where the events of a process go: index of the thread, reading of the counter, event.
@@ -93,6 +101,7 @@ pub(super) struct ProcessEvents<'a, 'b> {
     ids: RequestIds,
     making: Vec<Option<Making>>,
     pub(super) openmp: OpenMpState,
+    pthreads: ThreadNumbers,
     open: Vec<Option<OpenCall>>,
     /// How many calls each thread has made, and those that failed.
     calls: Vec<u64>,
@@ -125,6 +134,7 @@ pub(super) fn events<'b>(
         ids: RequestIds::new(threads),
         making: vec![None; threads],
         openmp: OpenMpState::new(threads),
+        pthreads: ThreadNumbers::default(),
         open: (0..threads).map(|_| None).collect(),
         calls: vec![0; threads],
         failed,
@@ -256,6 +266,7 @@ impl ProcessEvents<'_, '_> {
             }
             RawRecord::CommName(..) | RawRecord::WindowName(..) => Ok(()),
             RawRecord::Own(_, own) => self.own(thread, time, &own),
+            RawRecord::Pthread(_, step) => self.pthread(thread, time, step),
         }
     }
 
@@ -268,11 +279,11 @@ impl ProcessEvents<'_, '_> {
         let given = if self.fails(thread) { self.without_communication(called.effect, &given) } else { given };
         match (called.effect, given) {
             (effect, Given::Send(peer, tag, handle, length)) => {
-                let comm = self.comm(handle);
-                let peer = u32::try_from(peer).ok();
-                let message = comm.zip(peer).map(|(comm, peer)| Message { peer, comm, tag: tag as u32, length });
-                self.send(thread, time, effect, message, &mut open)?;
-                open.comm = comm;
+                self.send(thread, time, effect, (peer, tag, handle, length), &mut open)?;
+            }
+            (effect, Given::SendReceive(peer, tag, handle, length, posted)) => {
+                open.posted = Some(posted);
+                self.send(thread, time, effect, (peer, tag, handle, length), &mut open)?;
             }
             (effect, Given::Receive(handle, nobody)) => {
                 let comm = self.comm(handle).filter(|_| !nobody);
@@ -368,16 +379,20 @@ impl ProcessEvents<'_, '_> {
         Given::Nothing
     }
 
-    /// The send of a call, if it sends to somebody.
+    /// The send of a call, if it sends to somebody: peer, tag, communicator, bytes.
     fn send(
         &mut self,
         thread: usize,
         time: u64,
         effect: Effect,
-        message: Option<Message>,
+        (peer, tag, handle, length): (i64, i64, u64, u64),
         open: &mut OpenCall,
     ) -> Result<()> {
-        let Some(message) = message else { return Ok(()) };
+        open.comm = self.comm(handle);
+        let to = open.comm.zip(u32::try_from(peer).ok());
+        let Some(message) = to.map(|(comm, peer)| Message { peer, comm, tag: tag as u32, length }) else {
+            return Ok(());
+        };
         match effect {
             Effect::SendInit => open.request = Some(RequestedOperation::PersistentSend(message, None)),
             Effect::Isend | Effect::Isendrecv | Effect::IsendrecvReplace => {

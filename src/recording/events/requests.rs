@@ -4,7 +4,7 @@
 //! call that waits takes note of *which* requests its handles stand for when it begins: it claims them. Besides, both libraries have handles that any
 //! number of requests share which are complete from the start; of those, the first one made is taken for the first one that is waited for.
 
-use crate::recording::raw::records::Contribution;
+use crate::recording::raw::records::{Contribution, Posted};
 use clc_trace::{CommId, Message, WindowId};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -20,8 +20,8 @@ pub(super) enum RequestedOperation {
     Send(u64),
     /// A receive.
     Receive(u64, CommId),
-    /// `MPI_Isendrecv`: a send, if there is one, and a receive.
-    Both(Option<u64>, u64, CommId),
+    /// `MPI_Isendrecv`: a send, if there is one, and a receive; what is to be received, where its status does not tell.
+    Both(Option<u64>, u64, CommId, Option<Posted>),
     /// A collective operation: function, what it was given.
     Collective(u64, usize, Contribution),
     /// A one-sided operation: its window, and by which its completion is found.
@@ -41,7 +41,7 @@ impl RequestedOperation {
             RequestedOperation::Nothing | RequestedOperation::Access(..) => None,
             RequestedOperation::Send(id)
             | RequestedOperation::Receive(id, _)
-            | RequestedOperation::Both(_, id, _)
+            | RequestedOperation::Both(_, id, ..)
             | RequestedOperation::Collective(id, ..) => Some(id),
             RequestedOperation::PersistentSend(_, id)
             | RequestedOperation::PersistentReceive(_, id)

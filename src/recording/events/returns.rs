@@ -4,7 +4,8 @@ use super::{OpenCall, ProcessEvents};
 use crate::recording::events::requests::{RequestedOperation, Serial};
 use crate::recording::extra::{Completion, Extra};
 use crate::recording::raw::format::calls::Effect;
-use crate::recording::raw::records::{Gave, Status};
+use crate::recording::raw::format::{MPICH, NOBODY};
+use crate::recording::raw::records::{Gave, Posted, Status};
 use clc_trace::{Collective, CollectiveOp, CommId, Event, Message, Result, Root};
 
 impl ProcessEvents<'_, '_> {
@@ -60,7 +61,7 @@ impl ProcessEvents<'_, '_> {
                 self.messages.insert(handle, open.comm);
                 Ok(())
             }
-            Gave::Request(handle) => self.made(thread, time, called.effect, open, handle),
+            Gave::Request(handle) => self.made(thread, time, open, handle),
             Gave::NotYet => self.tested(thread, time, called.effect, &open.requests),
             Gave::Complete(complete) => {
                 let waits = matches!(
@@ -70,6 +71,7 @@ impl ProcessEvents<'_, '_> {
                         | Effect::Waitany
                         | Effect::Waitsome
                         | Effect::Test
+                        | Effect::GetStatus
                         | Effect::Testall
                         | Effect::Testany
                         | Effect::Testsome
@@ -83,7 +85,11 @@ impl ProcessEvents<'_, '_> {
                 }
                 let mut rest = open.requests;
                 for (index, status) in complete {
-                    if let Some((handle, serial)) = rest.get_mut(index).and_then(Option::take) {
+                    // A request that is looked at stays: with a handle that others have, too, it would be found again in place of one of these.
+                    let stays = |handle| called.effect == Effect::GetStatus && self.header.shares(handle);
+                    if let Some((handle, serial)) = rest.get_mut(index).and_then(Option::take)
+                        && !stays(handle)
+                    {
                         self.complete(thread, time, handle, serial, status)?;
                     }
                 }
@@ -93,12 +99,13 @@ impl ProcessEvents<'_, '_> {
     }
 
     /// A call has made a request.
-    fn made(&mut self, thread: usize, time: u64, effect: Effect, open: OpenCall, handle: Option<u64>) -> Result<()> {
+    fn made(&mut self, thread: usize, time: u64, open: OpenCall, handle: Option<u64>) -> Result<()> {
         let mut request = open.request;
-        if let (Effect::Isendrecv | Effect::IsendrecvReplace, Some(comm)) = (effect, open.comm) {
+        if let (Some(posted), Some(comm)) = (open.posted.filter(|posted| posted.source != NOBODY), open.comm) {
             let id = self.ids.begin(thread);
             let sent = request.and_then(|request| request.open());
-            request = Some(RequestedOperation::Both(sent, id, comm));
+            let untold = Some(posted).filter(|_| sent.is_some() && self.leaves_statuses_of_both());
+            request = Some(RequestedOperation::Both(sent, id, comm, untold));
             self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
         }
         if let Some(RequestedOperation::Receive(id, _)) = request {
@@ -108,6 +115,11 @@ impl ProcessEvents<'_, '_> {
             self.requests.add(handle, request.unwrap_or(RequestedOperation::Nothing), self.header.shares(handle));
         }
         Ok(())
+    }
+
+    /// MPICH, up to 5.0 at least, and what is made of it never write the status of an `MPI_Isendrecv` that sends and receives: the program finds there what was there before.
+    fn leaves_statuses_of_both(&self) -> bool {
+        self.header.abi == MPICH || self.header.library.contains("MPICH")
     }
 
     /// Requests that were looked at and are not complete.
@@ -134,6 +146,10 @@ impl ProcessEvents<'_, '_> {
             return self.extra(thread, time, Extra::Operation(Completion::NonBlocking, window, matching));
         }
         let Some(id) = request.open() else { return Ok(()) };
+        let status = match request {
+            RequestedOperation::Both(.., Some(posted)) => told_by(posted),
+            _ => status,
+        };
         self.ids.end(thread, id);
         if let RequestedOperation::Both(Some(sent), ..) = request {
             self.ids.end(thread, sent);
@@ -150,13 +166,13 @@ impl ProcessEvents<'_, '_> {
             }
             RequestedOperation::Receive(_, comm)
             | RequestedOperation::PersistentReceive(comm, _)
-            | RequestedOperation::Both(_, _, comm) => {
+            | RequestedOperation::Both(_, _, comm, _) => {
                 if let RequestedOperation::Both(Some(sent), ..) = request {
                     self.emit(thread, time, &Event::MpiIsendComplete(sent))?;
                 }
                 match received(status) {
                     Some(message) => self.emit(thread, time, &Event::MpiIrecv(Message { comm, ..message }, id)),
-                    // It was from nobody: what was posted takes part in nothing.
+                    // It was from nobody, or nothing tells from whom: what was posted takes part in nothing.
                     None => self.emit(thread, time, &Event::MpiRequestCancelled(id)),
                 }
             }
@@ -169,6 +185,12 @@ impl ProcessEvents<'_, '_> {
             }
         }
     }
+}
+
+/// What a status would say: as much was received as there was room for. From nobody, if the source or the tag might be any.
+fn told_by(posted: Posted) -> Status {
+    let Posted { source, tag, bytes } = posted;
+    Status { source: if tag < 0 { NOBODY } else { source }, tag, bytes, cancelled: false }
 }
 
 /// A message that has been received, but for its communicator; none from nobody.

@@ -4,9 +4,11 @@ use crate::recording::raw::RawFile;
 use crate::recording::raw::format::calls::{Effect, Function, Gives};
 use crate::recording::raw::format::{
     CALLS, COMMUNICATOR, FAILED, FUNCTION_ENTER, FUNCTION_LEAVE, HEADER, INTER, LEAVE, LONGEST_TEXT, MARKER, METRIC,
-    NAME, NAME_OF_COMMUNICATOR, OPENMP, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW, openmp,
+    NAME, NAME_OF_COMMUNICATOR, OPENMP, PTHREAD, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW, openmp, pthread,
 };
-use crate::recording::raw::records::{Contribution, Gave, Given, NewComm, OpenMp, Own, RawRecord, Status};
+use crate::recording::raw::records::{
+    Contribution, Gave, Given, NewComm, OpenMp, Own, Posted, Pthread, RawRecord, Status,
+};
 use clc_trace::{Error, MpiRank, Result};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -162,6 +164,7 @@ impl RawRecords<'_> {
                 ))
             }
             OPENMP => Some(RawRecord::OpenMp(self.stamp()?, self.openmp()?)),
+            PTHREAD => Some(RawRecord::Pthread(self.stamp()?, self.pthread()?)),
             code => {
                 let function = usize::try_from(code.checked_sub(CALLS)?).ok()?;
                 let effect = self.functions.get(function)?.effect;
@@ -295,6 +298,18 @@ impl RawRecords<'_> {
         })
     }
 
+    fn pthread(&mut self) -> Option<Pthread> {
+        let (step, value) = (self.unsigned()?, self.unsigned()?);
+        Some(match step {
+            pthread::CREATE => Pthread::Create(value),
+            pthread::BEGIN => Pthread::Begin(value, self.unsigned()?),
+            pthread::END => Pthread::End,
+            pthread::CREATED => Pthread::Created(value, self.unsigned()?),
+            pthread::WAITED => Pthread::Waited(value),
+            _ => return None,
+        })
+    }
+
     fn given(&mut self, effect: Effect) -> Option<Given> {
         Some(match effect {
             Effect::Region
@@ -324,13 +339,16 @@ impl RawRecords<'_> {
             | Effect::GetAccumulate
             | Effect::FetchAndOp
             | Effect::CompareAndSwap => Given::Access(self.win()?, self.signed()?, self.unsigned()?, self.unsigned()?),
-            Effect::Send
-            | Effect::Isend
-            | Effect::SendInit
-            | Effect::Sendrecv
-            | Effect::SendrecvReplace
-            | Effect::Isendrecv
-            | Effect::IsendrecvReplace => Given::Send(self.signed()?, self.signed()?, self.comm()?, self.unsigned()?),
+            Effect::Send | Effect::Isend | Effect::SendInit | Effect::Sendrecv | Effect::SendrecvReplace => {
+                Given::Send(self.signed()?, self.signed()?, self.comm()?, self.unsigned()?)
+            }
+            Effect::Isendrecv | Effect::IsendrecvReplace => Given::SendReceive(
+                self.signed()?,
+                self.signed()?,
+                self.comm()?,
+                self.unsigned()?,
+                Posted { source: self.signed()?, tag: self.signed()?, bytes: self.unsigned()? },
+            ),
             Effect::Irecv | Effect::RecvInit => Given::Receive(self.comm()?, self.unsigned()? != 0),
             Effect::Recv
             | Effect::Mprobe
@@ -341,7 +359,9 @@ impl RawRecords<'_> {
             | Effect::IntercommCreate
             | Effect::IntercommMerge
             | Effect::CommFree => Given::Comm(self.comm()?),
-            Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => Given::Requests(vec![self.request()?]),
+            Effect::Wait | Effect::Test | Effect::GetStatus | Effect::Start | Effect::RequestFree => {
+                Given::Requests(vec![self.request()?])
+            }
             Effect::Waitall
             | Effect::Testall
             | Effect::Waitany

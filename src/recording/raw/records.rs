@@ -31,6 +31,17 @@ pub(crate) struct Contribution {
     pub in_place: bool,
 }
 
+/// What `MPI_Isendrecv` is to receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Posted {
+    /// See [`format::NOBODY`](crate::recording::raw::format::NOBODY).
+    pub source: i64,
+    /// Negative for any.
+    pub tag: i64,
+    /// Bytes that there is room for.
+    pub bytes: u64,
+}
+
 /// What a call was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Given {
@@ -38,6 +49,8 @@ pub(crate) enum Given {
     Nothing,
     /// A message to send: peer (negative for nobody), tag, communicator, bytes.
     Send(i64, i64, u64, u64),
+    /// A message to send, likewise, and what is to be received.
+    SendReceive(i64, i64, u64, u64, Posted),
     /// A communicator.
     Comm(u64),
     /// A receive in a communicator, and whether it is from nobody.
@@ -131,6 +144,21 @@ pub(crate) enum OpenMp {
     TaskComplete(u64),
 }
 
+/// A step of a thread that was made by `pthread_create`, or of one that makes or waits for it ([`pthread`](crate::recording::raw::format::pthread)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pthread {
+    /// The thread makes the one with this number.
+    Create(u64),
+    /// The thread has begun: its number, and what the system calls it.
+    Begin(u64, u64),
+    /// It ends.
+    End,
+    /// The thread has made the one with this number, which the system calls so.
+    Created(u64, u64),
+    /// The thread has waited for the one that the system calls so.
+    Waited(u64),
+}
+
 /// A communicator that a process has become a member of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewComm {
@@ -167,6 +195,8 @@ pub(crate) enum RawRecord {
     Own(u64, Own),
     /// A thread of OpenMP does something at a time.
     OpenMp(u64, OpenMp),
+    /// A thread makes another one, begins, ends or waits at a time.
+    Pthread(u64, Pthread),
 }
 
 impl RawRecord {
@@ -177,7 +207,8 @@ impl RawRecord {
             | RawRecord::Leave(time, _)
             | RawRecord::Failed(time)
             | RawRecord::Own(time, _)
-            | RawRecord::OpenMp(time, _) => Some(*time),
+            | RawRecord::OpenMp(time, _)
+            | RawRecord::Pthread(time, _) => Some(*time),
             _ => None,
         }
     }

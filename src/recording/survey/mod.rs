@@ -1,6 +1,7 @@
 //! The first pass over the records of a process: its communicators, which functions it called, when, and how it ended.
 
 pub(super) mod openmp;
+pub(super) mod pthreads;
 
 use crate::recording::communicators::{Communicators, Identity, Making, Members};
 use crate::recording::raw::RawFile;
@@ -9,6 +10,7 @@ use crate::recording::raw::format::{FINISHED, STOPPED};
 use crate::recording::raw::merge::Merge;
 use crate::recording::raw::records::{Given, Own, RawRecord};
 use crate::recording::survey::openmp::OpenMpSurvey;
+use crate::recording::survey::pthreads::PthreadSurvey;
 use crate::recording::windows::{ProcessWindows, WindowKey};
 use clc_trace::{MpiRank, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +39,8 @@ pub(super) struct ProcessSurvey {
     pub failed: BTreeSet<(usize, u64)>,
     /// What its threads did by OpenMP.
     pub openmp: OpenMpSurvey,
+    /// The threads that it made itself.
+    pub pthreads: PthreadSurvey,
     /// Readings of its counter at its first and last event.
     pub span: Option<(u64, u64)>,
     /// How it ended, if not as it should have.
@@ -77,6 +81,7 @@ pub(super) fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Res
     })?;
     let Reading { mut survey, threads, .. } = reading;
     survey.openmp.end();
+    survey.pthreads.end(&survey.openmp.threads);
     survey.damage = std::mem::take(&mut merge.damage);
     let within = threads.iter().find_map(|thread| thread.open.as_ref()).and_then(|open| functions.get(open.function));
     let within = within.map_or_else(|| "outside of MPI".to_owned(), |function| format!("in MPI_{}", function.name));
@@ -146,6 +151,7 @@ impl Reading<'_> {
                 Own::Metric(name, _) => survey.metrics.extend([name]),
             },
             RawRecord::OpenMp(_, step) => survey.openmp.add(number, &step),
+            RawRecord::Pthread(_, step) => survey.pthreads.add(number, &step),
             RawRecord::Failed(_) => {
                 thread.open = None;
                 survey.failed.insert((number, thread.calls));

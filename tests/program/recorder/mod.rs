@@ -1,9 +1,11 @@
 //! `clc-replay record`: what programs do is in their recordings, once and in full, on Open MPI and MPICH, from C and from Fortran.
 
+mod exchanges;
 mod monitor;
 mod mpi_5;
 mod openmp;
 mod own;
+mod pthreads;
 mod samples;
 mod sizes;
 mod survives;

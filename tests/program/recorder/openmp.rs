@@ -72,6 +72,8 @@ fn records_threads(library: Library) {
     assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
     assert!(ended.stderr.contains("2 processes on 1 node, 8 locations"), "{}", ended.stderr);
     assert_threads_complete(&archive, &ended.stdout);
+    // The runtime makes its threads; who makes them is no matter of the program.
+    assert_eq!(events(&archive).get("THREAD_CREATE"), None);
     let orders = ThreadOrders::of(&archive);
     assert!(orders.violated() == 0 && !orders.left_out, "{:?}", orders.kinds);
     // Of 12 iterations of two processes: a region of four threads has a barrier of the program and three at the ends of constructs; two regions of two threads one each.

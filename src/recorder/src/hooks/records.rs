@@ -5,7 +5,7 @@ use crate::abi::{Abi, Status};
 use crate::arguments::Arguments;
 use crate::calls::Call;
 use crate::format::calls::{Effect, Gives};
-use crate::format::{NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, WINDOW};
+use crate::format::{ANYBODY, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, NOBODY, WINDOW};
 use crate::session::Session;
 use crate::stream::Stream;
 
@@ -44,14 +44,24 @@ pub(super) unsafe fn before(session: &Session, stream: &mut Stream, call: &Call,
                 send(stream, &given, 7);
                 needed = Some((8, 1));
             }
-            Effect::Isendrecv => send(stream, &given, 10),
-            Effect::IsendrecvReplace => send(stream, &given, 7),
+            Effect::Isendrecv => {
+                send(stream, &given, 10);
+                posted(stream, &given, 8, (6, 7));
+            }
+            Effect::IsendrecvReplace => {
+                send(stream, &given, 7);
+                posted(stream, &given, 5, (1, 2));
+            }
             Effect::Wait => {
                 stream.request(given.request(0, 0));
                 needed = Some((1, 1));
             }
             Effect::Test => {
                 stream.request(given.request(0, 0));
+                needed = Some((2, 1));
+            }
+            Effect::GetStatus => {
+                stream.request(given.request_itself(0));
                 needed = Some((2, 1));
             }
             Effect::Waitall | Effect::Testall => {
@@ -109,6 +119,23 @@ unsafe fn send(stream: &mut Stream, given: &Arguments, comm: usize) {
         stream.comm(given.comm(comm));
         // Where nothing is sent, the type need not be one.
         stream.unsigned(if peer >= 0 { given.bytes(1, 2) } else { 0 });
+    }
+}
+
+/// What such a call is to receive: source and tag from an argument on, number and type of elements.
+unsafe fn posted(stream: &mut Stream, given: &Arguments, from: usize, (count, datatype): (usize, usize)) {
+    // SAFETY: all calls that send and receive have these arguments.
+    unsafe {
+        let source = given.int(from);
+        let nobody = given.abi.is_nobody(source);
+        stream.signed(match source {
+            _ if nobody => NOBODY,
+            ..0 => ANYBODY,
+            rank => rank,
+        });
+        stream.signed(given.int(from + 1).max(-1));
+        // Where nothing is received, the type need not be one.
+        stream.unsigned(if nobody { 0 } else { given.bytes(count, datatype) });
     }
 }
 
@@ -183,7 +210,7 @@ pub(super) unsafe fn after(
         }
         // Where the flag and the status of a test are.
         let (flag_at, status_at) = match call.effect {
-            Effect::Test => (1, 2),
+            Effect::Test | Effect::GetStatus => (1, 2),
             Effect::Testall => (2, 3),
             Effect::Testany => (3, 4),
             Effect::WinTest => (1, 0),

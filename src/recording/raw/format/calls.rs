@@ -33,7 +33,8 @@ effects! {
     Sendrecv "sendrecv",
     /// (buffer count type dest sendtag source recvtag comm status) likewise
     SendrecvReplace "sendrecv_replace",
-    /// sendrecv with a request in place of the status: E as send; L: h request
+    /// sendrecv with a request in place of the status: E as send, then what is to be received: z source (negative: [`NOBODY`](super::NOBODY) or
+    /// [`ANYBODY`](super::ANYBODY)), z tag (negative: any), u bytes; L: h request
     Isendrecv "isendrecv",
     /// sendrecv_replace likewise
     IsendrecvReplace "isendrecv_replace",
@@ -47,6 +48,8 @@ effects! {
     Waitsome "waitsome",
     /// (request flag status) E: h; L: u flag, if set the status
     Test "test",
+    /// (request, not its address, flag status) likewise: the request stays
+    GetStatus "get_status",
     /// (n requests flag statuses) E: u n, n h; L: u flag, if set n statuses
     Testall "testall",
     /// (n requests index flag status) E: u n, n h; L: u flag, if set u index + 1 or 0 and the status
@@ -242,7 +245,7 @@ impl Effect {
             Effect::Waitall => Gives::Statuses,
             Effect::Waitany => Gives::Indexed,
             Effect::Waitsome | Effect::Testsome => Gives::Some,
-            Effect::Test => Gives::FlagStatus,
+            Effect::Test | Effect::GetStatus => Gives::FlagStatus,
             Effect::Testall => Gives::FlagStatuses,
             Effect::Testany => Gives::FlagIndexed,
             Effect::Mprobe => Gives::Message,

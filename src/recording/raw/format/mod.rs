@@ -12,6 +12,7 @@
 //! FUNCTION_*        u time since the last time; a function of the program is entered or left
 //! TEXT, REGION_*    what the program marks itself: regions, markers, metrics
 //! OPENMP            u time since the last time; a step of a thread of OpenMP
+//! PTHREAD           u time since the last time; a step of a thread that the program makes itself
 //! CALLS + n         u time since the last time; what the call of function n was given
 //! ```
 //!
@@ -181,6 +182,9 @@ pub(crate) const METRIC: u64 = 24;
 pub(crate) const SEGMENT: u64 = 25;
 /// Code of a step of a thread of OpenMP: `u` time since the last time, `u` which step ([`openmp`]), and what belongs to it.
 pub(crate) const OPENMP: u64 = 26;
+/// Code of a step of a thread that was made by `pthread_create`, or of one that makes or waits for it: `u` time since the last time, `u` which step ([`pthread`]), and what
+/// belongs to it.
+pub(crate) const PTHREAD: u64 = 27;
 /// Code of function 0.
 pub(crate) const CALLS: u64 = 32;
 
@@ -260,6 +264,26 @@ pub(crate) mod openmp {
     }
 }
 
+/// Steps of such threads. They have numbers from 1; the system's name of a thread is another one's as soon as somebody has waited for it.
+pub(crate) mod pthread {
+    /// The thread makes another one: `u` its number.
+    pub(crate) const CREATE: u64 = 0;
+    /// The thread has begun: `u` its number, `u` the system's name of it.
+    pub(crate) const BEGIN: u64 = 1;
+    /// It ends: `u` 0.
+    pub(crate) const END: u64 = 2;
+    /// The thread has waited for another one: `u` the system's name of it.
+    pub(crate) const WAITED: u64 = 3;
+
+    /// The thread has made another one: `u` its number, `u` the system's name of it.
+    pub(crate) const CREATED: u64 = 4;
+
+    /// Name of the region in which a thread is made.
+    pub(crate) const CREATING: &str = "pthread_create";
+    /// Name of the region in which one is waited for.
+    pub(crate) const WAITING: &str = "pthread_join";
+}
+
 /// See [`NAME`].
 pub(crate) const NAME_OF_COMMUNICATOR: u64 = 0;
 /// See [`NAME`].
@@ -273,6 +297,11 @@ pub(crate) const LONGEST_TEXT: usize = 256;
 
 /// Flag of an inter-communicator.
 pub(crate) const INTER: u64 = 1;
+
+/// Source of what `MPI_Isendrecv` is to receive: nobody.
+pub(crate) const NOBODY: i64 = -1;
+/// Likewise: whoever sends.
+pub(crate) const ANYBODY: i64 = -2;
 
 /// Roots as `z`: none, the process itself and another one of its group (inter-communicators).
 pub(crate) const NO_ROOT: i64 = -3;

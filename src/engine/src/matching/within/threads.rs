@@ -396,6 +396,8 @@ impl ProcessThreadSteps<'_> {
             for (from, to) in [(0, 1), (2, 3)] {
                 match (&steps[from][..], &steps[to][..]) {
                     ([from], [to]) => self.pair(Trust::Created, *from, *to, found),
+                    // Nobody waits for a thread that is detached.
+                    ([_], []) if to == 3 => {}
                     (from, to) => found.counts.of(Trust::Created).left_out += (from.len() + to.len()) as u64,
                 }
             }
