@@ -110,6 +110,12 @@ fn orders_that_follow_from_others_do_not_communicate() {
     compare(1_755_902_449_755_645_244, choice, &[1, 3]).unwrap();
 }
 
+/// A thread joins a team that has ended at the same time and at another location, and is late because of a further one.
+#[test]
+fn events_of_one_time_are_corrected_in_the_order_of_their_layers() {
+    compare(6_490_093_991_457_882_601, (1 << 39, 10_995_116_278, 2, 0, CorrectionForm::Paper), &[1, 3]).unwrap();
+}
+
 #[test]
 fn some_of_the_random_programs_have_timelines_of_their_own() {
     let choice = (10_995_116, 10_995_116_278, 1, 0, CorrectionForm::Common);

@@ -110,16 +110,20 @@ fn run(
     let mut times: PerLocation =
         hosted.clone().map(|process| vec![Vec::new(); trace.processes[process].locations.len()]).collect();
     // Locations of a process may have timelines of their own.
-    for (ids, correction) in loaded.program.locations.iter().zip(&result.corrections) {
-        for (place, id) in (0..).zip(ids) {
+    for ((ids, correction), own) in loaded.program.locations.iter().zip(&result.corrections).zip(&loaded.locations) {
+        for ((place, id), own) in (0..).zip(ids).zip(own) {
+            // Events of one time may be in layers.
+            let layer = |number: EventNumber, recorded: u64| {
+                let last = own.ties.iter().rfind(|tie| tie.number <= number);
+                last.filter(|tie| tie.recorded == recorded).map_or(0, |tie| tie.layer)
+            };
             for process in hosted.clone() {
                 for (l, events) in trace.processes[process].locations.iter().enumerate() {
                     if trace.location_id(process, l) == *id {
                         let map = |(number, recorded): (usize, &Recorded)| {
-                            let time = Ticks(recorded.time);
-                            correction
-                                .map(Position { time, location: place, number: EventNumber::after(number as u64) })
-                                .0
+                            let (time, number) = (Ticks(recorded.time), EventNumber::after(number as u64));
+                            let layer = layer(number, recorded.time as u64);
+                            correction.map(Position { time, location: place, number }.in_layer(layer)).0
                         };
                         times[process - hosted.start][l] = events.iter().enumerate().map(map).collect();
                     }
