@@ -2,7 +2,7 @@
 
 use crate::common::{alone, run, with_ranks, with_recorder};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,24 +52,67 @@ fn perfetto_has_the_regions_and_messages_of_the_window() {
         assert!(stack.last().is_none_or(|end| to <= end + 1e-6), "{region}");
         stack.push(to);
     }
-    // Every message has both ends, and none runs backwards: the trace is corrected.
+    // Every arrow has both ends, and none runs backwards: the trace is corrected.
     assert_eq!(starts.len(), ends.len());
     for (start, end) in starts.iter().zip(&ends) {
         assert_eq!(start["id"], end["id"]);
         assert!(number(start, "ts") <= number(end, "ts"), "{start} {end}");
         assert_ne!(start["pid"], end["pid"]);
+        assert_eq!((&start["name"], &start["cat"]), (&end["name"], &end["cat"]));
     }
+    let of_kind = |kind: &str| starts.iter().filter(|start| start["cat"] == kind).collect::<Vec<_>>();
+    let ids = of_kind("order").iter().map(|start| start["id"].as_u64()).collect::<BTreeSet<_>>();
+    assert!(of_kind("message").len() > 5 && ids.len() > 5 && ids.len() == of_kind("order").len(), "{ids:?}");
     let names = events.iter().filter(|event| event["name"] == "process_name").count();
     assert_eq!(names, 6);
 
     // The whole trace has all messages that the report counts.
     let all = run(alone().arg("export").arg(&corrected).args(["-o", "-"])).expect(0, "all").stdout;
     let all: Value = serde_json::from_str(&all).expect("JSON");
-    let messages =
-        all["traceEvents"].as_array().expect("a list").iter().filter(|event| event["ph"] == "s").count() as u64;
+    let arrows = || all["traceEvents"].as_array().expect("a list").iter().filter(|event| event["ph"] == "s");
+    let messages = arrows().filter(|event| event["cat"] == "message").count() as u64;
     run(alone().args(["check", "--quiet", "--report"]).arg(at("r.json")).arg(&corrected)).expect(0, "check");
     let report: Value = serde_json::from_str(&read(&at("r.json"))).expect("JSON");
     assert_eq!(report["matching"]["messages"].as_u64(), Some(messages));
+}
+
+/// An arrow to each end of a collective operation comes from the latest begin that it waits for: those that run backwards are the violations.
+#[test]
+fn perfetto_shows_what_ends_of_collective_operations_wait_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = simulated(directory.path());
+    let export = |format: &str| {
+        let arguments = ["--presync", "none", "--format", format, "-o", "-"];
+        run(alone().arg("export").arg(&trace).args(arguments)).expect(0, format).stdout
+    };
+    let all: Value = serde_json::from_str(&export("perfetto")).expect("JSON");
+    let of = |phase: &str| {
+        let events = all["traceEvents"].as_array().expect("a list").iter();
+        events.filter(|event| event["ph"] == phase && event["cat"] == "order").collect::<Vec<_>>()
+    };
+    let (mut arrows, mut backwards) = (BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
+    for (start, end) in of("s").into_iter().zip(of("f")) {
+        let name = start["name"].as_str().expect("a name");
+        *arrows.entry(name.to_owned()).or_default() += 1;
+        if start["ts"].as_f64() > end["ts"].as_f64() {
+            *backwards.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    let csv = export("violations-csv");
+    let mut early = BTreeMap::<String, u64>::new();
+    for name in csv.lines().skip(1).filter_map(|line| line.split(',').next()).filter(|name| *name != "message") {
+        *early.entry(name.to_owned()).or_default() += 1;
+    }
+    assert!(early.len() > 5, "{early:?}");
+    assert_eq!(backwards, early);
+    // Only the root waits there.
+    let path = directory.path().join("r.json");
+    run(alone().args(["check", "--quiet", "--presync", "none", "--report"]).arg(&path).arg(&trace)).expect(1, "check");
+    let report: Value = serde_json::from_str(&read(&path)).expect("JSON");
+    let collectives = report["matching"]["collectives"].as_array().expect("a list");
+    for rooted in collectives.iter().filter(|of| of["operation"] == "reduce" || of["operation"] == "gather") {
+        assert_eq!(arrows.get(rooted["operation"].as_str().expect("a name")).copied(), rooted["matched"].as_u64());
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Parts of a trace in forms that other tools read. Each analysis rank makes the text of its locations, rank 0 puts them in order:
 //! the same bytes for any number of ranks. What is exported has to fit into the memory of rank 0.
 
+mod flows;
 mod perfetto;
 mod times;
 mod violations;

@@ -1,12 +1,12 @@
-//! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages, metadata for names.
+//! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages and other orders, metadata for names.
 
+use super::flows::{Flow, FlowEnd, Flows};
 use super::times::{ExportedClock, ExportedTimes};
 use super::{ExportWindow, Exported};
 use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
-use clc_engine::replay::partners::senders;
 use clc_trace::format::plural;
 use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
@@ -25,25 +25,30 @@ pub(crate) fn perfetto(
     let mut part = PartialExport::new(opened, times, window);
     let outcome = part.locations();
     agree(transport, outcome)?;
-    part.messages(transport)?;
-    let PartialExport { lines, flows, regions, messages, .. } = part;
-    let parts = gather_values(transport, AnalysisRank::FIRST, &(lines, flows, regions, messages))?;
+    let flows = Flows { times, window, places: &part.places }.gathered(transport)?;
+    let own = (std::mem::take(&mut part.lines), part.regions);
+    let parts = gather_values(transport, AnalysisRank::FIRST, &own)?;
     Ok(parts.map(|parts| {
-        let (mut of_regions, mut of_messages) = (0, 0);
-        // All regions before all messages: which rank hosts what is not to be seen.
-        let (mut all, mut arrows) = (Vec::new(), Vec::new());
-        for (lines, flows, regions, messages) in parts {
-            all.extend(lines);
-            arrows.extend(flows);
-            of_regions += regions;
-            of_messages += messages;
-        }
-        all.append(&mut arrows);
+        let regions = parts.iter().map(|(_, regions)| regions).sum();
+        let messages = flows.iter().filter(|flow| flow.operation.is_none()).count() as u64;
+        let orders = flows.len() as u64 - messages;
+        // All regions before all arrows: which rank hosts what is not to be seen.
+        let mut all: Vec<String> = parts.into_iter().flat_map(|(lines, _)| lines).collect();
+        all.extend((0..).zip(&flows).flat_map(|(place, flow)| part.flow(place, flow)));
         let text = escaped(format!(
             "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"generator\":\"{GENERATOR}\"}},\"traceEvents\":[\n{}\n]}}\n",
             all.join(",\n")
         ));
-        Exported { text, contents: format!("{} and {}", plural(of_regions, "region"), plural(of_messages, "message")) }
+        let mut contents = format!("{} and {}", plural(regions, "region"), plural(messages, "message"));
+        if orders > 0 {
+            contents = format!(
+                "{}, {} and {}",
+                plural(regions, "region"),
+                plural(messages, "message"),
+                plural(orders, "other order")
+            );
+        }
+        Exported { text, contents }
     }))
 }
 
@@ -57,10 +62,7 @@ struct PartialExport<'a> {
     places: HashMap<LocationId, (u64, u64)>,
     /// One JSON object each: names and regions.
     lines: Vec<String>,
-    /// One JSON object each: ends of messages.
-    flows: Vec<String>,
     regions: u64,
-    messages: u64,
 }
 
 impl<'a> PartialExport<'a> {
@@ -77,9 +79,7 @@ impl<'a> PartialExport<'a> {
             names: definitions.regions.iter().map(|region| (region.id, region.name.as_str())).collect(),
             places: places.collect(),
             lines: Vec::new(),
-            flows: Vec::new(),
             regions: 0,
-            messages: 0,
         }
     }
 
@@ -160,52 +160,21 @@ impl<'a> PartialExport<'a> {
         Ok(())
     }
 
-    /// An arrow for each message of which both ends are in the window; the receiver's rank writes both.
-    fn messages(&mut self, transport: &mut dyn Transport) -> Result<()> {
-        let program = &self.times.loaded.program;
-        let times = self.times.visited();
-        let wanted: Vec<Vec<u32>> = program
-            .messages
-            .incoming
-            .iter()
-            .map(|channel| {
-                let receiver = &times[channel.destination];
-                let within = channel
-                    .receives
-                    .each()
-                    .enumerate()
-                    .filter(|(_, event)| channel.is_certain() && self.window.holds(receiver[*event as usize]));
-                within.map(|(k, _)| k as u32).collect()
-            })
-            .collect();
-        let sends = senders(transport, program, &times, &wanted)?;
-        let mut flows = Vec::new();
-        for ((channel, wanted), sends) in program.messages.incoming.iter().zip(&wanted).zip(sends) {
-            let local = channel.destination;
-            let timeline = &program.timelines[local];
-            for (&k, send) in wanted.iter().zip(sends) {
-                if self.window.holds(send.time) {
-                    let event = channel.receives.at(k as usize) as usize;
-                    let receiver = program.locations[local][timeline.location(event) as usize];
-                    flows.push((send, receiver, timeline.number(event), times[local][event]));
-                }
-            }
-        }
-        flows.sort_by_key(|(_, receiver, number, _)| (self.places.get(receiver).copied(), *number));
-        self.messages += flows.len() as u64;
-        for (send, receiver, number, time) in flows {
-            let (Some(&from), Some(&to)) = (self.places.get(&send.location), self.places.get(&receiver)) else {
-                continue;
-            };
-            // One receive event is one message: unique, and the same for any number of ranks.
-            let id = to.1.wrapping_mul(1 << 32).wrapping_add(number.0);
-            let start = json!({"ph": "s", "name": "message", "cat": "message", "id": id, "pid": from.0, "tid": from.1,
-                "ts": rounded(self.microseconds(send.time))});
-            let end = json!({"ph": "f", "bp": "e", "name": "message", "cat": "message", "id": id, "pid": to.0, "tid": to.1,
-                "ts": rounded(self.microseconds(time))});
-            self.flows.extend([start.to_string(), end.to_string()]);
-        }
-        Ok(())
+    /// The two ends of the `place`-th arrow.
+    fn flow(&self, place: u64, flow: &Flow) -> [String; 2] {
+        let (name, kind) = flow.operation.as_deref().map_or(("message", "message"), |operation| (operation, "order"));
+        // One receive event is one message, which has the same number in every window. What waits may wait for several others.
+        let id = match flow.operation {
+            None => flow.to.place.1.wrapping_mul(1 << 32).wrapping_add(flow.to.number.0),
+            Some(_) => place,
+        };
+        let FlowEnd { place: from, time: began, .. } = flow.from;
+        let FlowEnd { place: to, time: ended, .. } = flow.to;
+        let start = json!({"ph": "s", "name": name, "cat": kind, "id": id, "pid": from.0, "tid": from.1,
+            "ts": rounded(self.microseconds(began))});
+        let end = json!({"ph": "f", "bp": "e", "name": name, "cat": kind, "id": id, "pid": to.0, "tid": to.1,
+            "ts": rounded(self.microseconds(ended))});
+        [start.to_string(), end.to_string()]
     }
 }
 
