@@ -21,7 +21,7 @@ const BETTER: f64 = 0.8;
 /// Recorded offsets are contradicted by at most so many times what the worst violation proves them wrong: where compute time is unbalanced,
 /// messages that always wait predict each other well with wrong clocks.
 const PROVEN: f64 = 2.0;
-/// The same if that violation is smaller than half a round trip, to which the estimate is known, and the evidence is not overwhelming: of recordings with offsets three of this kind were 1.7 to 3.5 times as far from the
+/// The same if that violation is smaller than half a round trip, to which the estimate is known, or a bound was recorded with every offset, and the evidence is not overwhelming: of recordings with offsets three of this kind were 1.7 to 3.5 times as far from the
 /// truth with the estimate, which contradicted offsets by 1.46 to 1.65 times the worst violation; three that did by at most 0.4 times were 2 to 6 times as close; of two with 1.05 times one was 5 times as far, one a fifth closer.
 const UNCERTAIN: f64 = 1.25;
 /// Recorded clocks that leave at least so many violations are given up whatever was measured, if the estimated ones leave one for so many of
@@ -264,7 +264,10 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         if worst < UNKNOWN * fit.half_trip && !significant {
             return Some("the violations of the recorded clocks are smaller than what an estimate is known to".into());
         }
-        let proven = if worst < fit.half_trip && !fit.is_overwhelming() { UNCERTAIN } else { PROVEN };
+        let proven = match (worst < fit.half_trip || fit.stated) && !fit.is_overwhelming() {
+            true => UNCERTAIN,
+            false => PROVEN,
+        };
         if fit.contradiction > proven * worst && !fit.is_convincing() && !explained {
             let far = if fit.contradiction > PROVEN * worst { " far" } else { "" };
             return Some(format!(

@@ -233,6 +233,18 @@ fn less_is_proven_by_violations_smaller_than_half_a_round_trip() {
 }
 
 #[test]
+fn less_is_proven_where_bounds_were_recorded_with_offsets() {
+    // As an exchange of all with all: 14 us off offsets that are known to 1.2 us, violations by 9 us.
+    let reason = |stated, mean| {
+        let fit =
+            ClockFit { half_trip: 9000.0, contradiction: 11_700.0, stated, ..fit(14_300.0, 17_300.0, mean, 0.035) };
+        objection(&fit, &left(78, 9200.0), &left(0, 0.0)).unwrap_or_default()
+    };
+    assert!(reason(true, 0.25).contains("contradict the recorded offsets by more"));
+    assert_eq!((reason(false, 0.25), reason(true, 1.2)), (String::new(), String::new()));
+}
+
+#[test]
 fn explained_violations_explain_no_more_than_they_show() {
     let reason = |anywhere: f64, mean: f64, offsets: AtOffsets| {
         let fit = ClockFit { anywhere, offsets, contradiction: 0.0, ..fit(0.0, anywhere, mean, 0.1) };
