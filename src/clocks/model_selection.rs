@@ -252,7 +252,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         }
         let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;
         let explained = explained && (credible || fit.straight && fit.is_within_stated());
-        if fit.late && fit.anywhere > BEYOND * worst {
+        if fit.late && fit.anywhere > BEYOND * worst && !fit.confirmed {
             return Some(
                 "nearly all messages are late, and the estimated clocks differ from the recorded ones by far more than any violation shows".into(),
             );

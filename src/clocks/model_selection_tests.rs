@@ -8,6 +8,7 @@ fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> ClockFit {
         contradiction: measured.max(anywhere / 3.0) - 2000.0,
         offsets: AtOffsets { most: Some(measured), typical: Some(measured), beyond_stated: 0.0 },
         by_messages: AtOffsets { most: Some(measured), typical: Some(measured), beyond_stated: 0.0 },
+        confirmed: false,
         anywhere,
         moved_apart: anywhere,
         wild: 0.0,
@@ -194,6 +195,8 @@ fn late_messages_feign_clocks_no_farther_off_than_violations_show() {
     };
     assert!(reason(true, 80_000.0).contains("nearly all messages are late"));
     assert_eq!((reason(true, 70_000.0), reason(false, 80_000.0)), (String::new(), String::new()));
+    let confirmed = ClockFit { late: true, confirmed: true, ..fit(1500.0, 80_000.0, 1.5, 0.05) };
+    assert_eq!(objection(&confirmed, &left(103, 31_000.0), &left(15, 2_000.0)), None);
 }
 
 #[test]

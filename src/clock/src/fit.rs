@@ -38,6 +38,8 @@ pub struct ClockFit {
     pub offsets: AtOffsets,
     /// The same before the estimate was brought to recorded offsets where nothing else was observed: how well messages foretell these.
     pub by_messages: AtOffsets,
+    /// Whether several offsets of each clock were recorded between messages of it, and the estimate agrees with most of these to what they are known to.
+    pub confirmed: bool,
     /// Largest difference anywhere, in ticks.
     pub anywhere: f64,
     /// Largest difference of what two clocks are corrected by at one time, in ticks.
@@ -174,6 +176,7 @@ mod tests {
             contradiction: 0.0,
             offsets: AtOffsets { most: Some(measured), typical: Some(measured / 3.0), beyond_stated: 0.0 },
             by_messages: AtOffsets::default(),
+            confirmed: false,
             anywhere,
             moved_apart: anywhere,
             wild: 0.0,

@@ -8,7 +8,7 @@ use crate::clock_map::ClockMap;
 use crate::fit::{AtOffsets, ClockFit};
 use crate::grid::Grid;
 use crate::observations::{Observations, Offsets};
-use crate::steps::stepped;
+use crate::steps::{quantile, stepped};
 use clc_trace::{ClockOffset, Ticks};
 use std::collections::BTreeMap;
 
@@ -23,6 +23,9 @@ const LONG: f64 = 20e-6;
 const WILDEST: f64 = 1e-3;
 /// A row is not counted into a mean that is this many times as far from the median as is typical.
 const ASTRAY: f64 = 5.0;
+
+/// Offsets of one clock that confirm an estimate: those at begin and end of a run do not, since messages are elsewhere.
+const SEVERAL: usize = 4;
 
 /// By how much recorded offsets differ at most, in ticks; clocks without any have none.
 pub(super) fn largest_difference(offsets: &[Vec<ClockOffset>]) -> f64 {
@@ -55,6 +58,26 @@ fn mean_of_agreeing(rows: &[Vec<f64>]) -> Vec<f64> {
     let agree: Vec<&Vec<f64>> =
         rows.iter().zip(&off).filter(|(_, off)| **off <= ASTRAY * typical).map(|(row, _)| row).collect();
     (0..windows).map(|w| agree.iter().map(|row| row[w]).sum::<f64>() / agree.len().max(1) as f64).collect()
+}
+
+/// Whether an estimate agrees with at least [`SEVERAL`] offsets of each clock that were recorded between windows with messages of it, most of them to the bounds that were recorded with them, or to `error` ticks. Where nothing was observed, an
+/// estimate may have been brought to its offsets, so the windows with messages next to them count.
+fn are_confirmed(rows: &Offsets, seen: &Observations, anchors: &[Anchor], error: f64) -> bool {
+    let observed = seen.observed(rows.len(), rows.first().map_or(0, Vec::len));
+    let miss = |anchor: &Anchor| {
+        let (row, seen) = (rows.get(anchor.clock as usize)?, observed.get(anchor.clock as usize)?);
+        let window = anchor.window as usize;
+        let before = window - seen.get(..=window)?.iter().rev().position(|seen| *seen)?;
+        let after = window + seen.get(window..)?.iter().position(|seen| *seen)?;
+        let part = if before < after { (window - before) as f64 / (after - before) as f64 } else { 0.0 };
+        let off = (row[before] + part * (row[after] - row[before]) - anchor.value).abs();
+        Some(off - if anchor.bound > 0.0 { anchor.bound } else { error })
+    };
+    let agrees = |own: &[Anchor]| {
+        let misses: Vec<f64> = own.iter().filter_map(miss).collect();
+        misses.len() >= SEVERAL && quantile(misses, 0.5) <= 0.0
+    };
+    !anchors.is_empty() && anchors.chunk_by(|one, other| one.clock == other.clock).all(agrees)
 }
 
 /// What an estimate of a clock rests on.
@@ -227,6 +250,7 @@ impl Estimator {
         bounds.sort_by(f64::total_cmp);
         let bound = bounds.get(bounds.len() / 2).copied().unwrap_or(f64::INFINITY);
         let long = LONG * self.resolution as f64;
+        let offset_error = half_trip.unwrap_or(0.0).min(long).min(bound);
         let possible = (WILDEST * grid.width as f64).max(half_trip.unwrap_or(long / 2.0));
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
@@ -234,13 +258,14 @@ impl Estimator {
             contradiction: offsets.most.unwrap_or(0.0).max(anywhere / ELSEWHERE) - self.shortest.other_node.0 as f64,
             offsets,
             by_messages: self.by_messages.unwrap_or(offsets),
+            confirmed: are_confirmed(&self.offsets, &self.observations, anchors, offset_error),
             anywhere,
             moved_apart: self.moved_apart(&recorded),
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
             stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.bound > 0.0),
             half_trip: half_trip.unwrap_or(0.0),
             late: self.observations.are_late(),
-            offset_error: half_trip.unwrap_or(0.0).min(long).min(bound),
+            offset_error,
             round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),
@@ -259,6 +284,25 @@ mod tests {
         assert_eq!(bends_often(&row(|w| if w < 40.0 { w } else { 500.0 + 9.0 * w })), 0.0);
         assert_eq!(bends_often(&row(|w| if w % 3.0 == 0.0 { 50.0 } else { 0.0 })), 100.0);
         assert_eq!(bends_often(&[1.0, 2.0]), 0.0);
+    }
+
+    #[test]
+    fn offsets_confirm_an_estimate_where_there_are_messages() {
+        use crate::observations::OneWay;
+        let one_way = (10..90).map(|window| OneWay::new(0, 1, window, 0.0)).collect();
+        let seen = Observations { one_way, ..Observations::default() };
+        let rows = vec![vec![0.0; 100], vec![7.0; 100]];
+        let within = |windows: &[u32], value: f64, bound: f64| {
+            let anchor = |window: &u32| Anchor { clock: 1, window: *window, value, sigma: 1.0, bound };
+            let anchors: Vec<Anchor> = windows.iter().map(anchor).collect();
+            are_confirmed(&rows, &seen, &anchors, 5.0)
+        };
+        let is_confirmed = |windows: &[u32], value: f64| within(windows, value, 0.0);
+        assert!(is_confirmed(&[0, 20, 40, 60, 80, 99], 11.0));
+        assert!(within(&[20, 40, 60, 80], 13.0, 7.0) && !within(&[20, 40, 60, 80], 11.0, 3.0), "bounds count");
+        assert!(!is_confirmed(&[0, 20, 40, 60, 80, 99], 13.0), "too far off");
+        assert!(!is_confirmed(&[0, 5, 40, 60, 80, 99], 11.0), "three only between messages");
+        assert!(!is_confirmed(&[], 11.0));
     }
 
     #[test]
