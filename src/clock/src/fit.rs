@@ -38,7 +38,7 @@ pub struct ClockFit {
     pub offsets: AtOffsets,
     /// The same before the estimate was brought to recorded offsets where nothing else was observed: how well messages foretell these.
     pub by_messages: AtOffsets,
-    /// Whether several offsets of each clock were recorded between messages of it, and the estimate agrees with most of these to what they are known to.
+    /// Whether several offsets of each measured clock were recorded between messages of it, and the estimate agrees with most of these to what they are known to.
     pub confirmed: bool,
     /// Largest difference anywhere, in ticks.
     pub anywhere: f64,

@@ -64,10 +64,10 @@ impl Flows<'_> {
     /// # Errors
     /// Failures of the transport.
     pub(super) fn gathered(&self, transport: &mut dyn Transport) -> Result<Vec<Flow>> {
-        let mut flows = self.of_channels(transport)?;
+        let channels = self.of_channels(transport)?;
         let (arrivals, departures) = self.of_collectives();
-        let parts = gather_values(transport, AnalysisRank::FIRST, &(std::mem::take(&mut flows), arrivals, departures))?;
-        let (mut begins, mut ends) = (BTreeMap::new(), Vec::new());
+        let parts = gather_values(transport, AnalysisRank::FIRST, &(channels, arrivals, departures))?;
+        let (mut flows, mut begins, mut ends) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (more, arrivals, departures) in parts.into_iter().flatten() {
             flows.extend(more);
             for (of, rank, at) in arrivals {
@@ -124,13 +124,12 @@ impl Flows<'_> {
         let (mut arrivals, mut departures) = (Vec::new(), Vec::new());
         for comm in &self.times.loaded.program.collectives.comms {
             for member in &comm.members {
-                let own = u32::from(comm.first_group > 0 && member.rank.0 >= comm.first_group);
-                let other = if comm.first_group > 0 { 1 - own } else { own };
+                let [own, other] = [comm.group_of(member.rank), comm.group_before(member.rank)];
                 for (k, instance) in comm.instances.iter().enumerate() {
                     if instance.class == CollectiveClass::Unconstrained {
                         continue;
                     }
-                    let of = |group| (comm.comm.0, k as u32, group);
+                    let of = |group| (comm.comm.0, k as u32, group as u32);
                     let [begin, end] = [&member.begins, &member.ends].map(|list| list.at(k));
                     // A later one is the latest as well, though it is not drawn.
                     let begin = self.end(member.timeline, begin, &times).filter(|begin| begin.time >= self.window.from);
@@ -149,7 +148,7 @@ impl Flows<'_> {
         (arrivals, departures)
     }
 
-    /// An arrow to each end, from the latest begin that it waits for.
+    /// An arrow to each end, from the latest begin that it waits for. The replay finds the time and the clock of these, but not the event.
     fn latest(
         &self,
         mut begins: BTreeMap<(u32, u32, u32), Vec<(u32, FlowEnd)>>,

@@ -7,7 +7,7 @@ use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
 use crate::fit::{AtOffsets, ClockFit};
 use crate::grid::Grid;
-use crate::observations::{Observations, Offsets};
+use crate::observations::Offsets;
 use crate::steps::{quantile, stepped};
 use clc_trace::{ClockOffset, Ticks};
 use std::collections::BTreeMap;
@@ -60,10 +60,9 @@ fn mean_of_agreeing(rows: &[Vec<f64>]) -> Vec<f64> {
     (0..windows).map(|w| agree.iter().map(|row| row[w]).sum::<f64>() / agree.len().max(1) as f64).collect()
 }
 
-/// Whether an estimate agrees with at least [`SEVERAL`] offsets of each clock that were recorded between windows with messages of it, most of them to the bounds that were recorded with them, or to `error` ticks. Where nothing was observed, an
-/// estimate may have been brought to its offsets, so the windows with messages next to them count.
-fn are_confirmed(rows: &Offsets, seen: &Observations, anchors: &[Anchor], error: f64) -> bool {
-    let observed = seen.observed(rows.len(), rows.first().map_or(0, Vec::len));
+/// Whether an estimate agrees with at least [`SEVERAL`] offsets of each measured clock that were recorded between windows with messages of it, with most of them to the bounds that were
+/// recorded with them, or to `error` ticks. Where nothing was `observed`, an estimate may have been brought to its offsets, so the windows with messages next to them count.
+fn are_confirmed(rows: &Offsets, observed: &[Vec<bool>], anchors: &[Anchor], error: f64) -> bool {
     let miss = |anchor: &Anchor| {
         let (row, seen) = (rows.get(anchor.clock as usize)?, observed.get(anchor.clock as usize)?);
         let window = anchor.window as usize;
@@ -97,9 +96,8 @@ impl EstimateBasis {
     }
 }
 
-/// In which windows each clock was observed, and how its drift changes, if these are the corrections.
-fn bases(rows: &Offsets, seen: &Observations) -> Vec<EstimateBasis> {
-    let observed = seen.observed(rows.len(), rows.first().map_or(0, Vec::len));
+/// In which windows each clock was `observed`, and how its drift changes, if these are the corrections.
+fn bases(rows: &Offsets, observed: &[Vec<bool>]) -> Vec<EstimateBasis> {
     let ends = |seen: &Vec<bool>| seen.iter().position(|seen| *seen).zip(seen.iter().rposition(|seen| *seen));
     let basis = |seen: &Vec<bool>| EstimateBasis { span: ends(seen), ..EstimateBasis::default() };
     let mut known: Vec<EstimateBasis> = observed.iter().map(basis).collect();
@@ -235,7 +233,9 @@ impl Estimator {
     /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
     pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> ClockFit {
         let recorded = self.recorded(grid);
-        let known = bases(&self.offsets, &self.observations);
+        let windows = self.offsets.first().map_or(0, Vec::len);
+        let observed = self.observations.observed(self.offsets.len(), windows);
+        let known = bases(&self.offsets, &observed);
         let apart = |((row, own), known): ((&Vec<f64>, &Vec<f64>), &EstimateBasis)| -> f64 {
             let apart = row.iter().zip(own).map(|(offset, own)| (offset - own).abs()).enumerate();
             apart.map(|(window, apart)| apart - known.doubt(window)).fold(0.0, f64::max)
@@ -258,7 +258,7 @@ impl Estimator {
             contradiction: offsets.most.unwrap_or(0.0).max(anywhere / ELSEWHERE) - self.shortest.other_node.0 as f64,
             offsets,
             by_messages: self.by_messages.unwrap_or(offsets),
-            confirmed: are_confirmed(&self.offsets, &self.observations, anchors, offset_error),
+            confirmed: are_confirmed(&self.offsets, &observed, anchors, offset_error),
             anywhere,
             moved_apart: self.moved_apart(&recorded),
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
@@ -288,14 +288,12 @@ mod tests {
 
     #[test]
     fn offsets_confirm_an_estimate_where_there_are_messages() {
-        use crate::observations::OneWay;
-        let one_way = (10..90).map(|window| OneWay::new(0, 1, window, 0.0)).collect();
-        let seen = Observations { one_way, ..Observations::default() };
+        let observed: Vec<Vec<bool>> = vec![(0..100).map(|window| (10..90).contains(&window)).collect(); 2];
         let rows = vec![vec![0.0; 100], vec![7.0; 100]];
         let within = |windows: &[u32], value: f64, bound: f64| {
             let anchor = |window: &u32| Anchor { clock: 1, window: *window, value, sigma: 1.0, bound };
             let anchors: Vec<Anchor> = windows.iter().map(anchor).collect();
-            are_confirmed(&rows, &seen, &anchors, 5.0)
+            are_confirmed(&rows, &observed, &anchors, 5.0)
         };
         let is_confirmed = |windows: &[u32], value: f64| within(windows, value, 0.0);
         assert!(is_confirmed(&[0, 20, 40, 60, 80, 99], 11.0));

@@ -134,12 +134,12 @@ impl CollectiveComm {
     }
 
     /// The group of member `rank`.
-    pub(crate) fn group_of(&self, rank: CommRank) -> usize {
+    pub fn group_of(&self, rank: CommRank) -> usize {
         usize::from(self.first_group > 0 && rank.0 >= self.first_group)
     }
 
     /// The group by which member `rank` is constrained.
-    pub(crate) fn group_before(&self, rank: CommRank) -> usize {
+    pub fn group_before(&self, rank: CommRank) -> usize {
         self.groups() - 1 - self.group_of(rank)
     }
 
