@@ -27,6 +27,9 @@ use std::sync::Arc;
 /// Two clock offsets of one node that are farther apart than this many seconds are not of one clock: measurements are off by
 /// a round trip at most.
 const SAME_CLOCK: f64 = 20e-6;
+/// A measurement within a node is off by no more than this many seconds, however long the shortest message of the trace waited: those that are implied by a few broadcasts take
+/// hundreds of microseconds.
+const WITHIN_NODE: f64 = 5e-6;
 /// What is wanted beside the model of [`LoadOptions::presync`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RefineOptions {
@@ -202,7 +205,8 @@ pub(crate) fn refine(
         },
         Decision::Nothing(reason) if options.presync == Method::Auto => {
             let shortest = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
-            let one = map.bases.len() == 1 && are_as_one(&recorded, nodes.len(), shortest.same_node);
+            let shortest = shortest.same_node.min(Ticks((WITHIN_NODE * resolution as f64) as i64));
+            let one = map.bases.len() == 1 && are_as_one(&recorded, nodes.len(), shortest);
             match one.then(|| undisturbed(transport, loaded)).transpose()?.flatten() {
                 Some(selected) => {
                     let clocks = RefinedClocks::unmeasured(&map);
@@ -236,8 +240,9 @@ fn has_run_away(recorded: i64, estimated: i64, resolution: u64) -> bool {
     estimated > recorded.saturating_add(recorded / LONGER).saturating_add(slack)
 }
 
-/// Whether the recorded offsets of so many `timelines` are those of processes that share a clock: they differ by no more than the shortest message takes, if there are any messages, beyond the bounds that were recorded
-/// with them. That is what measuring one clock is off by. Where no offset was recorded, it is 0.
+/// Whether the recorded offsets of so many `timelines` are those of processes that share a clock: they differ by no more than the bounds that were recorded with them, and by no more than the
+/// shortest message takes beyond these, if there are any messages. (Where all have bounds, a message counts no more than the widest of them.) That is what measuring one clock is off by. Where no offset
+/// was recorded, it is 0.
 fn are_as_one(recorded: &[RecordedOffsets], timelines: usize, shortest: Ticks) -> bool {
     let unmeasured = (recorded.len() < timelines).then_some((0, 0.0));
     let measured = recorded.iter().flat_map(|record| &record.offsets).map(|found| (found.offset, found.bound()));
@@ -249,7 +254,8 @@ fn are_as_one(recorded: &[RecordedOffsets], timelines: usize, shortest: Ticks) -
     let least = values.iter().map(|(offset, bound)| from_base(offset) + bound).fold(f64::MAX, f64::min);
     let stated = values.iter().all(|(offset, bound)| *offset == 0 || *bound > 0.0)
         && values.iter().any(|(_, bound)| *bound > 0.0);
-    !recorded.is_empty() && (shortest > Ticks(0) || stated) && most - least <= shortest.0 as f64
+    let widest = if stated { values.iter().map(|(_, bound)| *bound).fold(0.0, f64::max) } else { f64::INFINITY };
+    !recorded.is_empty() && (shortest > Ticks(0) || stated) && most - least <= widest.min(shortest.0 as f64)
 }
 
 /// Makes `refined` the clocks of `loaded`, which has their times already.
@@ -362,6 +368,8 @@ mod tests {
         assert!(of(&[(date, 10.0), (date + 15, 10.0)], 0) && !of(&[(date, 10.0), (date + 25, 10.0)], 0));
         // Of one of them nobody says how wrong it may be.
         assert!(!of(&[(0, 0.0), (-300, 310.0), (200, 0.0)], 0));
+        // Clocks that are farther apart than their bounds allow, in a trace whose messages wait for long.
+        assert!(!of(&[(0, 0.0), (-3000, 50.0), (2000, 50.0)], 100_000));
     }
 
     #[test]

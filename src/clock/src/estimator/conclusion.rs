@@ -3,6 +3,7 @@
 use super::joined::JoinedClocks;
 use super::start::misfits;
 use super::straight::{self, StraightClocks};
+use super::tied::tied;
 use super::{Estimator, bridges, recorded, unmeasured};
 use crate::Method;
 use crate::clock_map::ClockMap;
@@ -47,7 +48,9 @@ impl Estimator {
             (solved, without_steps) = self.compare(problem, choice, view, &recorded, (table, joined), map);
         }
         if self.model == Method::Network {
-            let observed = seen.observed(problem.clocks, problem.windows);
+            let flat = problem.flat(&solved);
+            let latencies = Latencies::new(seen, &flat, grid.count, problem.reading, problem.around, self.workers);
+            let observed = tied(seen, &solved, &latencies);
             if self.straight.is_none() {
                 bridges::extrapolate(&mut solved, &observed, problem.fixed);
             }

@@ -12,6 +12,7 @@ mod report;
 mod seen_by;
 mod start;
 mod straight;
+mod tied;
 mod trials;
 mod waits;
 

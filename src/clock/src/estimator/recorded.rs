@@ -2,6 +2,7 @@
 
 use super::Estimator;
 use super::knots::shows;
+use super::tied::tied;
 use crate::RANGE;
 use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
@@ -233,8 +234,7 @@ impl Estimator {
     /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
     pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> ClockFit {
         let recorded = self.recorded(grid);
-        let windows = self.offsets.first().map_or(0, Vec::len);
-        let observed = self.observations.observed(self.offsets.len(), windows);
+        let observed = tied(&self.observations, &self.offsets, &self.latencies);
         let known = bases(&self.offsets, &observed);
         let apart = |((row, own), known): ((&Vec<f64>, &Vec<f64>), &EstimateBasis)| -> f64 {
             let apart = row.iter().zip(own).map(|(offset, own)| (offset - own).abs()).enumerate();
