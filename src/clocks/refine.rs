@@ -14,14 +14,16 @@ use clc_clock::estimator::{Decision, Estimator, observed_windows};
 use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
 use clc_clock::waits::QuickestWaits;
-use clc_clock::{ClockInterval, ClockMap, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks};
+use clc_clock::{
+    ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks,
+};
 use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::calls::ObservedTimes;
 use clc_engine::replay::latest::Begins;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::Progress;
-use clc_trace::{Error, Result, Ticks};
+use clc_trace::{Error, OwnTimeline, Result, Ticks};
 use std::sync::Arc;
 
 /// Two clock offsets of one node that are farther apart than this many seconds are not of one clock: measurements are off by
@@ -61,170 +63,33 @@ pub(crate) fn refine(
     wanted: RefineOptions,
     progress: &dyn Progress,
 ) -> Result<Option<ClockEstimate>> {
-    if !options.presync.refines() && wanted.reference != Reference::Auto {
-        let message = format!("--reference has no effect with --presync {}", options.presync.name());
-        return Err(Error::new(message).hint("use it with auto, network, regression or hull"));
-    }
-    let usual = MeasurementLimits::default();
-    let unused = [
-        ("--confidence", wanted.limits.confidence != usual.confidence && !options.presync.refines()),
-        ("--segment", wanted.limits.segment != usual.segment && !options.presync.refines()),
-        (
-            "--max-delay",
-            wanted.limits.longest_delay(1.0) != usual.longest_delay(1.0)
-                && !options.presync.refines()
-                && !wanted.latency,
-        ),
-    ];
-    if let Some((option, _)) = unused.iter().find(|(_, unused)| *unused) {
-        let message = format!("{option} has no effect with --presync {}", options.presync.name());
-        return Err(Error::new(message).hint("use it with auto, network, regression or hull"));
-    }
-    if let Reference::Process(process) = wanted.reference
-        && process as usize >= opened.timelines.processes
-    {
-        let message = format!("--reference {process}: the trace has {} processes", opened.timelines.processes);
-        return Err(Error::new(message));
-    }
+    check_options(opened, options.presync, &wanted)?;
     if !options.presync.refines() && !wanted.latency {
         return Ok(None);
     }
-    let resolution = opened.definitions.clock.resolution;
-    let estimator_of = |map: &ClockMap| {
-        Estimator::new(map, resolution, options.presync, wanted.reference, wanted.limits).with_workers(opened.workers)
-    };
-    let apart = SAME_CLOCK * resolution as f64;
-    let recorded = recorded_offsets(transport, loaded)?;
-    let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
-    let mut split = Vec::new();
-    let mut map = ClockMap::new(&nodes, &recorded, &loaded.own, &split, apart)?;
-    let mut estimator = estimator_of(&map);
-    let mut refined = RefinedClocks::new(&map, &[])?;
-    let mut windows = observed_windows(map.bases.len());
-    let mut asked: Option<Vec<ClockInterval>> = None;
-    let mut waiting: Option<WaitingCallSearch> = None;
-    let length = |ends: Option<(i64, i64)>| ends.map_or(0, |(first, last)| last.saturating_sub(first));
-    let recorded_length = length(span(transport, loaded, &refined)?);
-    let decision = loop {
-        let decision = match asked.take() {
-            Some(stretches) => {
-                loaded.retime(opened.workers, &RefinedClocks::new(&map, &[])?);
-                let times = loaded.program.times();
-                let messages =
-                    inspect(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &stretches)?;
-                messages.map(|messages| estimator.inspected(&messages))
-            }
-            None => {
-                loaded.retime(opened.workers, &refined);
-                let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
-                if first <= -RANGE || last >= RANGE {
-                    break Decision::Nothing(OUT_OF_RANGE.to_owned());
-                }
-                let grid = Grid::new(first, last, windows);
-                let (program, clocks, times) = (&loaded.program, &map.of_timeline, loaded.program.times());
-                let begins = Begins::meet(transport, opened.workers, program, &times, clocks)?;
-                let mut table = observe(transport, opened.workers, program, &times, &begins, clocks, &grid)?;
-                if matches!(options.presync, Method::Auto | Method::Network) {
-                    let known = match waiting.take() {
-                        Some(mut known) => {
-                            known.renew(transport, &map, table.as_ref())?;
-                            known
-                        }
-                        None => WaitingCallSearch::new(transport, opened, loaded, &map, table.as_ref())?,
-                    };
-                    let seen = ObservedTimes { times: &times, begins: &begins, clocks, grid: &grid };
-                    let waits = known.observe(transport, opened.workers, loaded, &refined, seen)?;
-                    if let Some((table, waits)) = table.as_mut().zip(waits) {
-                        table.waits = QuickestWaits { measured: !recorded.is_empty(), ..waits };
-                    }
-                    waiting = Some(known);
-                }
-                table.map(|table| estimator.level(&table, grid, &map))
-            }
-        };
-        match broadcast_value(transport, AnalysisRank::FIRST, decision)? {
-            Some(Decision::Inspect(stretches)) => asked = Some(stretches),
-            Some(Decision::Split(clocks)) => {
-                split.extend(clocks.iter().map(|&clock| nodes[map.first_timeline[clock as usize] as usize]));
-                map = ClockMap::new(&nodes, &recorded, &loaded.own, &split, apart)?;
-                estimator = estimator_of(&map);
-                refined = RefinedClocks::new(&map, &[])?;
-                windows = observed_windows(map.bases.len());
-                waiting = None;
-            }
-            Some(Decision::Level(knots, count)) => match RefinedClocks::new(&map, &knots) {
-                Ok(better) => {
-                    refined = better;
-                    windows = count;
-                }
-                Err(_) => break Decision::Nothing(OUT_OF_RANGE.to_owned()),
-            },
-            Some(done) => break done,
-            None => return Err(Error::new("no clocks were estimated; this is a bug")),
-        }
-    };
+    let mut estimation = Estimation::new(transport, opened, loaded, options.presync, &wanted)?;
+    let recorded_length = length(span(transport, loaded, &estimation.refined)?);
+    let decision = estimation.run(transport, loaded)?;
     // They were those of the last look.
     loaded.retime_by_locations(opened.workers);
-    if !options.presync.refines() {
-        let found = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
-        settle_latency(transport, loaded, found)?;
-        return Ok(None);
-    }
     let selected = match decision {
-        Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
-            Ok(refined) => {
-                if options.presync == Method::Auto
-                    && has_run_away(recorded_length, length(span(transport, loaded, &refined)?), resolution)
-                {
-                    Selected::recorded("the estimate does not converge".to_owned())
-                } else {
-                    let selected = choose(
-                        transport,
-                        opened.workers,
-                        loaded,
-                        &refined,
-                        options.presync,
-                        fit.map(|fit| *fit),
-                        opened.definitions.clock.resolution,
-                    )?;
-                    match selected.clocks {
-                        SelectedClocks::Recorded => loaded.retime_by_locations(opened.workers),
-                        SelectedClocks::Estimated => {
-                            adopt(transport, opened, loaded, options, &refined, progress)?;
-                        }
-                        SelectedClocks::Unmeasured => {
-                            let clocks = RefinedClocks::unmeasured(&map);
-                            loaded.retime(opened.workers, &clocks);
-                            adopt(transport, opened, loaded, options, &clocks, progress)?;
-                        }
-                    }
-                    selected
-                }
-            }
-            Err(_) => Selected::recorded(OUT_OF_RANGE.to_owned()),
-        },
-        Decision::Nothing(reason) if options.presync == Method::Auto => {
-            let shortest = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
-            let shortest = shortest.same_node.min(Ticks((WITHIN_NODE * resolution as f64) as i64));
-            let one = map.bases.len() == 1 && are_as_one(&recorded, nodes.len(), shortest);
-            match one.then(|| undisturbed(transport, loaded)).transpose()?.flatten() {
-                Some(selected) => {
-                    let clocks = RefinedClocks::unmeasured(&map);
-                    loaded.retime(opened.workers, &clocks);
-                    adopt(transport, opened, loaded, options, &clocks, progress)?;
-                    selected
-                }
-                None => Selected::recorded(reason),
-            }
+        _ if !options.presync.refines() => None,
+        Decision::Done(knots, fit) => {
+            let fit = fit.map(|fit| *fit);
+            Some(estimation.select(transport, loaded, options, recorded_length, (&knots, fit), progress)?)
         }
-        Decision::Nothing(reason) => Selected::recorded(reason),
-        Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Selected::recorded(String::new()),
+        Decision::Nothing(reason) if options.presync == Method::Auto => {
+            Some(estimation.select_without_estimate(transport, loaded, options, reason, progress)?)
+        }
+        Decision::Nothing(reason) => Some(Selected::recorded(reason)),
+        Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Some(Selected::recorded(String::new())),
     };
+    let Estimation { estimator, map, .. } = estimation;
     if wanted.latency {
         let found = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
         settle_latency(transport, loaded, found)?;
     }
-    Ok((transport.rank() == AnalysisRank::FIRST).then(|| {
+    Ok(selected.filter(|_| transport.rank() == AnalysisRank::FIRST).map(|selected| {
         let chosen = match selected.clocks {
             SelectedClocks::Recorded => Method::Linear,
             SelectedClocks::Estimated => estimator.method(),
@@ -232,6 +97,229 @@ pub(crate) fn refine(
         };
         estimator.report(options.presync, chosen, selected.reason, &map)
     }))
+}
+
+/// Refuses options that would have no effect, and a reference that the trace does not have.
+fn check_options(opened: &TraceHandle, presync: Method, wanted: &RefineOptions) -> Result<()> {
+    let usual = MeasurementLimits::default();
+    let delay = wanted.limits.longest_delay(1.0) != usual.longest_delay(1.0);
+    let given = [
+        ("--reference", wanted.reference != Reference::Auto),
+        ("--confidence", wanted.limits.confidence != usual.confidence),
+        ("--segment", wanted.limits.segment != usual.segment),
+        ("--max-delay", delay && !wanted.latency),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given && !presync.refines()) {
+        let message = format!("{option} has no effect with --presync {}", presync.name());
+        return Err(Error::new(message).hint("use it with auto, network, regression or hull"));
+    }
+    match wanted.reference {
+        Reference::Process(process) if process as usize >= opened.timelines.processes => {
+            Err(Error::new(format!("--reference {process}: the trace has {} processes", opened.timelines.processes)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What all ranks know while clocks are estimated.
+struct Estimation<'a> {
+    opened: &'a TraceHandle,
+    presync: Method,
+    reference: Reference,
+    limits: MeasurementLimits,
+    /// The node of each timeline, and those whose processes have a clock each.
+    nodes: Vec<u32>,
+    split: Vec<u32>,
+    recorded: Vec<RecordedOffsets>,
+    own: Vec<OwnTimeline>,
+    map: ClockMap,
+    /// Works on rank 0 only.
+    estimator: Estimator,
+    /// The clocks of the next look, and in how many windows it is.
+    refined: RefinedClocks,
+    windows: usize,
+    waiting: Option<WaitingCallSearch>,
+}
+
+impl<'a> Estimation<'a> {
+    fn new(
+        transport: &mut dyn Transport,
+        opened: &'a TraceHandle,
+        loaded: &LocalTrace,
+        presync: Method,
+        wanted: &RefineOptions,
+    ) -> Result<Self> {
+        let recorded = recorded_offsets(transport, loaded)?;
+        let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
+        let resolution = opened.definitions.clock.resolution;
+        let map = ClockMap::new(&nodes, &recorded, &loaded.own, &[], SAME_CLOCK * resolution as f64)?;
+        let (reference, limits) = (wanted.reference, wanted.limits);
+        let estimator = Estimator::new(&map, resolution, presync, reference, limits).with_workers(opened.workers);
+        let (refined, windows) = (RefinedClocks::new(&map, &[])?, observed_windows(map.bases.len()));
+        let (own, split, waiting) = (loaded.own.clone(), Vec::new(), None);
+        Ok(Estimation {
+            opened,
+            presync,
+            reference,
+            limits,
+            nodes,
+            split,
+            recorded,
+            own,
+            map,
+            estimator,
+            refined,
+            windows,
+            waiting,
+        })
+    }
+
+    /// Begins again, with a clock per process on the nodes of these clocks.
+    fn split(&mut self, clocks: &[u32]) -> Result<()> {
+        let node = |&clock: &u32| self.nodes[self.map.first_timeline[clock as usize] as usize];
+        self.split.extend(clocks.iter().map(node));
+        let resolution = self.opened.definitions.clock.resolution;
+        let apart = SAME_CLOCK * resolution as f64;
+        self.map = ClockMap::new(&self.nodes, &self.recorded, &self.own, &self.split, apart)?;
+        let estimator = Estimator::new(&self.map, resolution, self.presync, self.reference, self.limits);
+        self.estimator = estimator.with_workers(self.opened.workers);
+        self.refined = RefinedClocks::new(&self.map, &[])?;
+        self.windows = observed_windows(self.map.bases.len());
+        self.waiting = None;
+        Ok(())
+    }
+
+    /// Looks at the messages until there is a decision that is none for another look.
+    fn run(&mut self, transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<Decision> {
+        let out_of_range = || Decision::Nothing(OUT_OF_RANGE.to_owned());
+        let mut asked: Option<Vec<ClockInterval>> = None;
+        loop {
+            let decision = match asked.take() {
+                Some(stretches) => self.inspect(transport, loaded, &stretches)?,
+                None => {
+                    loaded.retime(self.opened.workers, &self.refined);
+                    let (first, last) = span(transport, loaded, &self.refined)?.unwrap_or((0, 0));
+                    if first <= -RANGE || last >= RANGE {
+                        return Ok(out_of_range());
+                    }
+                    self.look(transport, loaded, Grid::new(first, last, self.windows))?
+                }
+            };
+            match broadcast_value(transport, AnalysisRank::FIRST, decision)? {
+                Some(Decision::Inspect(stretches)) => asked = Some(stretches),
+                Some(Decision::Split(clocks)) => self.split(&clocks)?,
+                Some(Decision::Level(knots, count)) => match RefinedClocks::new(&self.map, &knots) {
+                    Ok(better) => (self.refined, self.windows) = (better, count),
+                    Err(_) => return Ok(out_of_range()),
+                },
+                Some(done) => return Ok(done),
+                None => return Err(Error::new("no clocks were estimated; this is a bug")),
+            }
+        }
+    }
+
+    /// What rank 0 makes of all messages, in the windows of `grid`.
+    fn look(&mut self, transport: &mut dyn Transport, loaded: &mut LocalTrace, grid: Grid) -> Result<Option<Decision>> {
+        let (workers, map) = (self.opened.workers, &self.map);
+        let (program, clocks, times) = (&loaded.program, &map.of_timeline, loaded.program.times());
+        let begins = Begins::meet(transport, workers, program, &times, clocks)?;
+        let mut table = observe(transport, workers, program, &times, &begins, clocks, &grid)?;
+        if matches!(self.presync, Method::Auto | Method::Network) {
+            let known = match self.waiting.take() {
+                Some(mut known) => {
+                    known.renew(transport, map, table.as_ref())?;
+                    known
+                }
+                None => WaitingCallSearch::new(transport, self.opened, loaded, map, table.as_ref())?,
+            };
+            let seen = ObservedTimes { times: &times, begins: &begins, clocks, grid: &grid };
+            let waits = known.observe(transport, workers, loaded, &self.refined, seen)?;
+            if let Some((table, waits)) = table.as_mut().zip(waits) {
+                table.waits = QuickestWaits { measured: !self.recorded.is_empty(), ..waits };
+            }
+            self.waiting = Some(known);
+        }
+        Ok(table.map(|table| self.estimator.level(&table, grid, map)))
+    }
+
+    /// What rank 0 makes of single messages of clocks that seem to jump.
+    fn inspect(
+        &mut self,
+        transport: &mut dyn Transport,
+        loaded: &mut LocalTrace,
+        stretches: &[ClockInterval],
+    ) -> Result<Option<Decision>> {
+        let (workers, map) = (self.opened.workers, &self.map);
+        loaded.retime(workers, &RefinedClocks::new(map, &[])?);
+        let times = loaded.program.times();
+        let messages = inspect(transport, workers, &loaded.program, &times, &map.of_timeline, stretches)?;
+        Ok(messages.map(|messages| self.estimator.inspected(&messages)))
+    }
+
+    /// Decides between the estimate and the recorded clocks, and makes the better ones those of `loaded`.
+    fn select(
+        &self,
+        transport: &mut dyn Transport,
+        loaded: &mut LocalTrace,
+        options: &LoadOptions,
+        recorded_length: i64,
+        (knots, fit): (&[Knots], Option<ClockFit>),
+        progress: &dyn Progress,
+    ) -> Result<Selected> {
+        let (opened, resolution) = (self.opened, self.opened.definitions.clock.resolution);
+        let Ok(refined) = RefinedClocks::new(&self.map, knots) else {
+            return Ok(Selected::recorded(OUT_OF_RANGE.to_owned()));
+        };
+        if self.presync == Method::Auto
+            && has_run_away(recorded_length, length(span(transport, loaded, &refined)?), resolution)
+        {
+            return Ok(Selected::recorded("the estimate does not converge".to_owned()));
+        }
+        let selected = choose(transport, opened.workers, loaded, &refined, self.presync, fit, resolution)?;
+        match selected.clocks {
+            SelectedClocks::Recorded => loaded.retime_by_locations(opened.workers),
+            SelectedClocks::Estimated => adopt(transport, opened, loaded, options, &refined, progress)?,
+            SelectedClocks::Unmeasured => self.adopt_unmeasured(transport, loaded, options, progress)?,
+        }
+        Ok(selected)
+    }
+
+    /// The recorded clocks for a `reason`, or the times as they were recorded if all processes share a clock.
+    fn select_without_estimate(
+        &self,
+        transport: &mut dyn Transport,
+        loaded: &mut LocalTrace,
+        options: &LoadOptions,
+        reason: String,
+        progress: &dyn Progress,
+    ) -> Result<Selected> {
+        let within = Ticks((WITHIN_NODE * self.opened.definitions.clock.resolution as f64) as i64);
+        let shortest = broadcast_value(transport, AnalysisRank::FIRST, self.estimator.latency())?.same_node;
+        let one = self.map.bases.len() == 1 && are_as_one(&self.recorded, self.nodes.len(), shortest.min(within));
+        let Some(selected) = one.then(|| undisturbed(transport, loaded)).transpose()?.flatten() else {
+            return Ok(Selected::recorded(reason));
+        };
+        self.adopt_unmeasured(transport, loaded, options, progress)?;
+        Ok(selected)
+    }
+
+    /// Makes the clocks without recorded offsets those of `loaded`.
+    fn adopt_unmeasured(
+        &self,
+        transport: &mut dyn Transport,
+        loaded: &mut LocalTrace,
+        options: &LoadOptions,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let clocks = RefinedClocks::unmeasured(&self.map);
+        loaded.retime(self.opened.workers, &clocks);
+        adopt(transport, self.opened, loaded, options, &clocks, progress)
+    }
+}
+
+/// How long a run takes from its first to its last event.
+fn length(ends: Option<(i64, i64)>) -> i64 {
+    ends.map_or(0, |(first, last)| last.saturating_sub(first))
 }
 
 /// Whether estimated clocks by which a run of recorded length takes so long have run away; `resolution` is in ticks per second.

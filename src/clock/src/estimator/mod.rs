@@ -7,6 +7,7 @@ mod finest;
 mod joined;
 mod jumps;
 mod knots;
+mod level;
 mod recorded;
 mod report;
 mod seen_by;
@@ -23,13 +24,11 @@ use crate::fit::{AtOffsets, ClockFit, Unmeasured};
 use crate::graph::components;
 use crate::grid::Grid;
 use crate::inspection::ClockInterval;
-use crate::latencies::{Latencies, Reading};
-use crate::network::{LAST_ROUNDS, Problem, ROUNDS};
+use crate::latencies::Latencies;
 use crate::observations::{Observations, Offsets};
 use crate::reference::{PairLine, Reference};
 use crate::selection::Choice;
-use crate::steps::{CorrectionStep, JumpLimits, may_step};
-use crate::view::TrialData;
+use crate::steps::{CorrectionStep, JumpLimits};
 use crate::windows::BoundTable;
 use crate::{Knots, LinearClock, MeasurementLimits, Method};
 use clc_trace::workers::Workers;
@@ -40,7 +39,7 @@ use jumps::Doubtful;
 pub use knots::refinement;
 use seen_by::{SeenBy, whole};
 use serde::{Deserialize, Serialize};
-use start::{are_apart, begin, moved};
+use start::are_apart;
 
 /// What comes after a level.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,17 +56,10 @@ pub enum Decision {
     Nothing(String),
 }
 
-/// Each level has this many times the windows of the one before,
-const FINER: usize = 8;
-/// up to so many, after which comes the finest one.
+/// From one window on, levels get finer step by step up to so many of them, after which comes the finest one.
 const COARSE: usize = 64;
-/// But never more than this many times as many at once.
-const LEAP: usize = 32;
 /// Windows of the first observation at least, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
 const FIRST: usize = 512;
-/// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
-const MOST_LOOKS: usize = 4;
-const SETTLED: f64 = 10.0;
 /// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
 const SHARED_CLOCK: f64 = 0.5e-6;
 /// What observations are trusted to (seconds) where no round trip tells.
@@ -286,181 +278,6 @@ impl Estimator {
         }
         self.set_finest(table, clocks);
         None
-    }
-
-    /// One level.
-    fn step(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
-        let clocks = map.bases.len();
-        if let Some(decision) = self.first_look(table, clocks) {
-            return decision;
-        }
-        let now = self.interpolated(&grid, clocks);
-        let prepared = self.prepared(table, &grid, &now, map);
-        // Clocks that coarse windows tell nothing of begin with what waits tell.
-        let beginning = !self.begun && prepared.is_some() && !table.waits.classes.is_empty();
-        self.begun |= beginning;
-        let measured = table;
-        let table = prepared.as_ref().unwrap_or(table);
-        let mut seen = Observations::new(
-            table,
-            &grid,
-            &now,
-            UNKNOWN * self.resolution as f64,
-            self.limits.longest_delay(grid.width as f64 / self.resolution as f64) * self.resolution as f64,
-        );
-        // In long windows clocks drift by more.
-        if self.asked >= self.finest && !self.settled {
-            self.precision = self.precision.max(seen.precision);
-        }
-        seen.precision = self.precision;
-        let anchors = self.anchors(map, &grid, seen.floor);
-        seen.levels = self.levels(&anchors);
-        if self.grid.is_none() {
-            let mut held: Vec<bool> = vec![false; clocks];
-            anchors.iter().for_each(|anchor| held[anchor.clock as usize] = true);
-            held[self.reference] = true;
-            seen.tie(&held);
-        }
-        let fixed = self.fixed(&seen, map);
-        let mut problem = Problem {
-            clocks,
-            windows: grid.count,
-            fixed: &fixed,
-            observations: &seen,
-            anchors: &anchors,
-            reading: Reading::Mode,
-            roughness: 10.0 * seen.floor,
-            afresh: self.asked <= FINER || beginning,
-            rounds: ROUNDS,
-            leaning: self.model == Method::Network,
-            cuts: &[],
-            around: None,
-            firm: false,
-            workers: self.workers,
-        };
-        // Clocks of coarser windows may have gone wherever messages seem quick; and in longer windows they are not where they were measured.
-        if self.asked >= self.finest && grid.count >= self.supported && problem.goes_around() {
-            let contradicted = problem.contradicts_anchors(&now);
-            // Once jumps are looked for, clocks may be elsewhere for other reasons.
-            problem.around = problem.latency_at_anchors(&now).filter(|_| contradicted || self.searches == 0);
-            problem.firm = problem.around.is_some() && contradicted;
-        }
-        let mut lines = None;
-        let mut fresh: Option<Offsets> = None;
-        let mut coarser: Option<TrialData> = None;
-        if self.asked >= self.finest && !beginning {
-            self.at_finest += 1;
-            if self.at_finest == 1 && self.model == Method::Network && grid.count > FIRST {
-                // Where windows before were so long that clocks bend in them by more than a latency, messages seem prompt in one direction and late in
-                // the other. The middles of round trips do not depend on the clocks before.
-                fresh = Some(Problem { afresh: true, rounds: &[], ..problem }.solve(&now));
-            }
-            if self.at_finest == 1 && self.model == Method::Network && self.collectives.prevail {
-                fresh = self.starting_from_ends(measured, &grid, &now, &problem).or(fresh);
-            }
-            if self.model != Method::Network && self.grid.is_some() {
-                lines = self.lines(table, &seen, &grid, clocks);
-                if lines.is_none() {
-                    self.model = Method::Network;
-                }
-            }
-            if lines.is_none() {
-                let choice = match self.choice.filter(|_| self.settled) {
-                    Some(choice) => {
-                        problem.rounds = LAST_ROUNDS;
-                        choice
-                    }
-                    None => {
-                        let selection = self.choose(measured, &grid, &problem, fresh.as_ref(), map);
-                        fresh = fresh.filter(|_| selection.otherwise);
-                        selection.choice
-                    }
-                };
-                self.choice = Some(choice);
-                // Of the last look all is in the windows that it was asked for, whatever length they came out with.
-                if !self.settled && choice.width > grid.width.saturating_add(grid.width / 2) {
-                    coarser = Some(self.coarser(measured, &grid, choice.width, fresh.as_ref(), map));
-                }
-                let width = coarser.as_ref().map_or(grid.width, |view| view.grid.width);
-                (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(width));
-            }
-        }
-        let mut start = fresh.as_ref().unwrap_or(&now);
-        if let Some(view) = &coarser {
-            start = view.otherwise.as_ref().unwrap_or(&view.now);
-            let (windows, observations, anchors) = (view.grid.count, &view.observations, &view.anchors[..]);
-            problem = Problem { windows, observations, anchors, ..problem };
-        }
-        let unknown = (self.grid.is_none() && unmeasured(map)).then_some(&grid);
-        let mut solved = lines.unwrap_or_else(|| begin(&mut problem, start, unknown));
-        // What was the quickest message of a window is another one with clocks that drift otherwise.
-        let done = self.settled;
-        let mut jumping: Option<Offsets> = None;
-        if self.model != Method::Network {
-            self.settled = self.at_finest > 0;
-        } else if self.at_finest > 1 && !done {
-            let before = coarser.as_ref().map_or(&now, |view| &view.now);
-            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, before) <= SETTLED * seen.precision;
-            if self.settled {
-                // Jumps show in the finest windows, but something of them in the chosen ones as well.
-                let least = self.jumps.clear * seen.precision;
-                let fine = coarser.as_ref().zip(self.choice).map(|(view, choice)| {
-                    let longer = grid.count / view.grid.count.max(1);
-                    if !solved.iter().any(|row| may_step(row, longer, least)) {
-                        return Offsets::new();
-                    }
-                    let (windows, roughness) = (grid.count, choice.roughness_for(grid.width));
-                    Problem { windows, observations: &seen, anchors: &anchors, roughness, ..problem }.solve(&now)
-                });
-                self.suspect(fine.as_ref().unwrap_or(&solved), &seen.component, &grid, seen.precision);
-                jumping = fine.filter(|_| !self.doubtful.is_empty());
-            }
-            if let Some(choice) = self.choice.filter(|_| self.settled) {
-                self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
-            }
-        }
-        if done {
-            solved = self.conclude(&problem, solved, (measured, prepared.as_ref()), &grid, &now, map);
-        }
-        (self.offsets, self.observations) = (solved, seen);
-        let grid = match (jumping, coarser) {
-            (Some(fine), _) => {
-                self.offsets = fine;
-                grid
-            }
-            (None, Some(view)) => {
-                self.observations = view.observations;
-                view.grid
-            }
-            (None, None) => grid,
-        };
-        self.limit_drift(&grid);
-        if self.grid.is_none() {
-            for (constant, row) in self.constants.iter_mut().zip(&mut self.offsets) {
-                *constant = row.first().map_or(0, |offset| whole(*offset));
-                row.iter_mut().for_each(|offset| *offset -= *constant as f64);
-            }
-        }
-        self.grid = Some(grid);
-        if done {
-            self.groups = groups(&self.observations, clocks);
-            self.centre_groups(map);
-            self.synthesise(map, &grid);
-        }
-        if !self.doubtful.is_empty() {
-            return Decision::Inspect(self.stretches(&grid));
-        }
-        let knots = self.knots(&grid);
-        if done {
-            let fit = self.fit(&anchors, &grid);
-            Decision::Done(knots, (self.wanted == Reference::Auto).then(|| Box::new(fit)))
-        } else {
-            // One step that is too long ends in the wrong place: windows in which clocks bend by more than a latency cannot tell them apart.
-            let small = self.asked < COARSE || self.asked * LEAP < self.finest;
-            let finer = if small { self.asked * FINER } else { self.finest };
-            self.asked = finer.min(self.finest);
-            Decision::Level(knots, observed_windows(clocks))
-        }
     }
 
     /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.
