@@ -253,6 +253,11 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         if fit.wild > 0.0 {
             return Some("the estimated clocks would bend back and forth as no clock does".into());
         }
+        if worst < fit.doubt && !fit.is_overwhelming() {
+            return Some(
+                "the violations of the recorded clocks are smaller than what messages that wait tell clocks to".into(),
+            );
+        }
         let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;
         let explained = explained && (credible || fit.straight && fit.is_within_stated());
         if fit.late && fit.anywhere > BEYOND * worst && !fit.confirmed {

@@ -14,6 +14,7 @@ fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> ClockFit {
         wild: 0.0,
         stated: false,
         half_trip: 2000.0,
+        doubt: 0.0,
         late: false,
         offset_error: 2000.0,
         round_trips: true,
@@ -221,6 +222,18 @@ fn violations_smaller_than_half_a_round_trip_need_a_significant_gain() {
     };
     assert!(reason(101_000.0, 0.01).contains("smaller than what an estimate is known to"));
     assert_eq!((reason(99_000.0, 0.01), reason(101_000.0, 0.2)), (String::new(), String::new()));
+}
+
+#[test]
+fn messages_that_wait_prove_nothing_by_violations_smaller_than_they_tell_clocks_to() {
+    let reason = |doubt: f64, mean: f64| {
+        let fit = ClockFit { doubt, late: true, half_trip: 17_000.0, ..fit(0.0, 75_000.0, mean, 0.02) };
+        objection(&fit, &left(194, 51_500.0), &left(92, 1000.0)).unwrap_or_default()
+    };
+    assert!(reason(133_000.0, 0.16).contains("messages that wait"));
+    assert_eq!((reason(51_000.0, 0.16), reason(133_000.0, 1.2)), (String::new(), String::new()));
+    let unmeasured = ClockFit { offsets: AtOffsets::default(), doubt: 133_000.0, ..fit(0.0, 75_000.0, 0.16, 0.02) };
+    assert_eq!(objection(&unmeasured, &left(194, 51_500.0), &left(92, 1000.0)), None);
 }
 
 #[test]

@@ -264,6 +264,11 @@ impl Estimator {
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
             stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.bound > 0.0),
             half_trip: half_trip.unwrap_or(0.0),
+            doubt: if anywhere > long {
+                Some(self.doubt(grid)).filter(|doubt| *doubt > long).unwrap_or(0.0)
+            } else {
+                0.0
+            },
             late: self.observations.are_late(),
             offset_error,
             round_trips: half_trip.is_some(),

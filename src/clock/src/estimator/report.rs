@@ -8,7 +8,7 @@ use crate::estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 use crate::grid::Grid;
 use crate::observations::Offsets;
 use crate::reference::{PairLine, Reference, skew_to_median};
-use crate::steps::CorrectionStep;
+use crate::steps::{CorrectionStep, quantile};
 use clc_trace::format::duration;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -71,25 +71,7 @@ impl Estimator {
     pub fn report(&self, requested: Method, chosen: Method, reason: String, map: &ClockMap) -> ClockEstimate {
         let tick = 1.0 / self.resolution.max(1) as f64;
         let grid = self.grid.unwrap_or(Grid::new(0, 0, 1));
-        let flat: Vec<f64> = self.offsets.iter().flatten().copied().collect();
-        let mut sums = vec![Sums::default(); map.bases.len()];
-        // By the smaller and the larger clock.
-        let mut pairs: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
-        let directions = self.observations.directions();
-        for (at, &(a, b)) in directions.pairs().iter().enumerate() {
-            let direction = self.latencies.direction((a, b));
-            let mut sum = Sums::default();
-            for seen in &self.observations.one_way[directions.messages(at)] {
-                let excess = direction.excess(seen, &flat, grid.count);
-                sum.add(excess, direction.weight(excess, self.latencies.spread));
-            }
-            for clock in [a, b] {
-                if let Some(of) = sums.get_mut(clock as usize) {
-                    of.merge(&sum);
-                }
-            }
-            pairs.entry((a.min(b), a.max(b))).or_default().merge(&sum);
-        }
+        let (sums, pairs) = self.residuals(&grid);
         let paths = self.paths(map.bases.len(), |pair| {
             let residual = pairs.get(&pair).map_or(0.0, Sums::deviation);
             Some(self.uncertainty(pair)? + residual)
@@ -152,6 +134,37 @@ impl Estimator {
             pairs,
             clocks: nodes,
         }
+    }
+
+    /// What messages are off, by clock and by pair of clocks, the smaller one first.
+    fn residuals(&self, grid: &Grid) -> (Vec<Sums>, BTreeMap<(u32, u32), Sums>) {
+        let flat: Vec<f64> = self.offsets.iter().flatten().copied().collect();
+        let mut sums = vec![Sums::default(); self.offsets.len()];
+        let mut pairs: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
+        let directions = self.observations.directions();
+        for (at, &(a, b)) in directions.pairs().iter().enumerate() {
+            let direction = self.latencies.direction((a, b));
+            let mut sum = Sums::default();
+            for seen in &self.observations.one_way[directions.messages(at)] {
+                let excess = direction.excess(seen, &flat, grid.count);
+                sum.add(excess, direction.weight(excess, self.latencies.spread));
+            }
+            for clock in [a, b] {
+                if let Some(of) = sums.get_mut(clock as usize) {
+                    of.merge(&sum);
+                }
+            }
+            pairs.entry((a.min(b), a.max(b))).or_default().merge(&sum);
+        }
+        (sums, pairs)
+    }
+
+    /// To what the two clocks of a pair in the middle are known against each other, in ticks: half its shortest round trip, and what its messages are off. 0 without round trips.
+    pub(super) fn doubt(&self, grid: &Grid) -> f64 {
+        let (_, pairs) = self.residuals(grid);
+        let doubt = |(pair, sums): (&(u32, u32), &Sums)| Some(self.uncertainty(*pair)? + sums.deviation());
+        let doubts: Vec<f64> = pairs.iter().filter_map(doubt).collect();
+        if doubts.is_empty() { 0.0 } else { quantile(doubts, 0.5) }
     }
 
     /// What a reader has to know besides why the clocks were chosen.

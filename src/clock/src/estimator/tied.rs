@@ -6,15 +6,17 @@ use crate::observations::{Observations, Offsets};
 /// Part of the windows of a clock that have quicker messages than usual, and how many times as late as usual those of a window are that say nothing.
 const USUAL: (usize, usize) = (1, 2);
 const LOOSE: f64 = 10.0;
-/// Fewer windows on their own, with as many around them without messages, have to hold a clock from both sides.
+/// Fewer windows on their own have to hold a clock from both sides.
 const FEWEST: usize = 8;
+/// So many windows without messages are a silence. After a shorter one, the equations know where a clock is.
+const SILENCE: usize = 32;
 
 /// In which windows messages tie each clock to others, if these are the corrections, with their `latencies`. Not
 ///
 /// - where all of them took far longer than elsewhere: a broadcast while a program sets itself up says that a member is not behind by more than tens of milliseconds;
 /// - in a few windows by themselves, unless messages in both directions leave hardly a choice: after a silence, an estimate goes wherever a late message looks prompt.
 ///
-/// Of a clock whose messages have no known latency, all windows with messages.
+/// Near windows that tie a clock, all others with messages do as well; and all there are of a clock whose messages have no known latency.
 pub(super) fn tied(seen: &Observations, corrections: &Offsets, latencies: &Latencies) -> Vec<Vec<bool>> {
     let windows = corrections.first().map_or(0, Vec::len);
     let mut slack = vec![vec![Slack::default(); windows]; corrections.len()];
@@ -31,22 +33,37 @@ pub(super) fn tied(seen: &Observations, corrections: &Offsets, latencies: &Laten
             }
         }
     }
-    let mut tied = seen.observed(corrections.len(), windows);
-    for (tied, slack) in tied.iter_mut().zip(slack) {
+    let mut observed = seen.observed(corrections.len(), windows);
+    for (observed, slack) in observed.iter_mut().zip(slack) {
         let mut usual: Vec<f64> = slack.iter().map(Slack::least).filter(|least| least.is_finite()).collect();
         let at = usual.len() * USUAL.0 / USUAL.1;
         if at < usual.len() {
             let usual = *usual.select_nth_unstable_by(at, f64::total_cmp).1;
             let most = LOOSE * usual.max(latencies.spread);
-            tied.iter_mut().zip(&slack).for_each(|(tied, slack)| *tied &= slack.least() <= most);
-            for island in islands(tied) {
+            let mut tied: Vec<bool> =
+                observed.iter().zip(&slack).map(|(seen, slack)| *seen && slack.least() <= most).collect();
+            for island in islands(&tied) {
                 if slack[island.clone()].iter().all(|slack| slack.sent + slack.received > most) {
                     tied[island].fill(false);
                 }
             }
+            keep_near(observed, &tied);
         }
     }
-    tied
+    observed
+}
+
+/// Takes away the windows that are farther than a [`SILENCE`] from all that are `tied`.
+fn keep_near(observed: &mut [bool], tied: &[bool]) {
+    let mut next = tied.iter().enumerate().filter(|(_, tied)| **tied).map(|(window, _)| window).peekable();
+    let mut before: Option<usize> = None;
+    for (window, observed) in observed.iter_mut().enumerate() {
+        while let Some(at) = next.next_if(|at| *at <= window) {
+            before = Some(at);
+        }
+        let near = |at: usize| window.abs_diff(at) < SILENCE;
+        *observed &= before.is_some_and(near) || next.peek().is_some_and(|at| near(*at));
+    }
 }
 
 /// By how much the quickest messages of a clock in a window are late.
@@ -68,19 +85,19 @@ impl Slack {
     }
 }
 
-/// The stretches of fewer than [`FEWEST`] windows, with shorter gaps in them, that are farther from all others than that.
+/// The stretches of fewer than [`FEWEST`] windows, with shorter gaps in them, between a [`SILENCE`] and another one.
 fn islands(tied: &[bool]) -> Vec<std::ops::Range<usize>> {
     let mut stretches: Vec<std::ops::Range<usize>> = Vec::new();
     for window in (0..tied.len()).filter(|window| tied[*window]) {
         match stretches.last_mut() {
-            Some(last) if window < last.end + FEWEST => last.end = window + 1,
+            Some(last) if window < last.end + SILENCE => last.end = window + 1,
             _ => stretches.push(window..window + 1),
         }
     }
     if stretches.len() < 2 {
         return Vec::new();
     }
-    stretches.retain(|stretch| stretch.len() < FEWEST);
+    stretches.retain(|stretch| tied[stretch.clone()].iter().filter(|tied| **tied).count() < FEWEST);
     stretches
 }
 
@@ -130,12 +147,12 @@ mod tests {
     fn a_few_windows_by_themselves_need_both_directions() {
         let busy: Vec<usize> = (80..160).collect();
         // Prompt in one direction as the estimate has it, which may have come there for just that reason.
-        assert_eq!(windows(&tied_with(80..160, &[(20, 10.0, Some(3e5)), (190, 15.0, None)])), busy);
+        assert_eq!(windows(&tied_with(80..160, &[(20, 10.0, Some(3e5)), (195, 15.0, None)])), busy);
         let both = tied_with(80..160, &[(20, 10.0, Some(30.0))]);
         assert_eq!(windows(&both), [vec![20], busy.clone()].concat());
         // Next to others they are measurements as usual.
-        let beside = tied_with(80..160, &[(75, 10.0, Some(3e5))]);
-        assert_eq!(windows(&beside), [vec![75], busy].concat());
+        let beside = tied_with(80..160, &[(60, 10.0, Some(3e5)), (70, 2e6, Some(1e6))]);
+        assert_eq!(windows(&beside), [vec![60, 70], busy].concat());
     }
 
     #[test]
