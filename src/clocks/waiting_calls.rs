@@ -183,50 +183,77 @@ fn of_timeline(
         }
         let id = opened.definitions.locations[location.index].id;
         let definitions = opened.archive.local_definitions(id)?;
-        let mut regions: Vec<CommunicatingRegion> = Vec::new();
+        let mut open = OpenRegions { regions: Vec::new(), found };
         let scanned = opened.archive.scan_with(id, &definitions, |number, raw, event| {
-            let raw = raw.min(RANGE as u64);
-            match event {
-                Event::Enter(_) => regions.push(CommunicatingRegion { entered: raw, seen: 0, received: 0, call: None }),
-                Event::Leave(_) => {
-                    let closed = regions.pop().filter(CommunicatingRegion::tells);
-                    if let Some((entered, mut found_here)) = closed.and_then(|r| Some((r.entered, r.call?))) {
-                        let other = if found_here.sends { raw } else { entered };
-                        found_here.call.other = other as i64;
-                        found_here.took = found_here.at.abs_diff(other) as i64;
-                        found.push(found_here);
-                    }
-                }
-                Event::Other
-                | Event::MpiRequestTest(_)
-                | Event::Thread(_)
-                | Event::Parameter(_)
-                | Event::RmaOpCompleteBlocking(..) => {}
-                _ => {
-                    let event_here = events.next_if(|wanted| wanted.1 == number).map(|wanted| (wanted.2, wanted.3));
-                    let Some(region) = regions.last_mut() else { return Ok(()) };
-                    region.seen += 1;
-                    let (message, blocking, sends) = match event {
-                        Event::MpiSend(message) => (message, true, true),
-                        Event::MpiRecv(message) => (message, true, false),
-                        Event::MpiIrecv(message, _) => (message, false, false),
-                        _ => return Ok(()),
-                    };
-                    region.received += u32::from(!sends);
-                    if sends && region.received > 0 {
-                        return Ok(());
-                    }
-                    region.call = event_here.map(|(event, late)| {
-                        let call = WaitingCall { event, other: 0, length: message.length, blocking, waited: false };
-                        TimedCall { sends, late, at: raw, took: 0, call }
-                    });
-                }
-            }
+            open.event(raw.min(RANGE as u64), event, || {
+                events.next_if(|wanted| wanted.1 == number).map(|wanted| (wanted.2, wanted.3))
+            });
             Ok(())
         });
         scanned.map_err(|error| error.in_file(&opened.archive.event_path(id)).at_location(id))?;
+        found = open.found;
     }
-    let resolution = opened.definitions.clock.resolution as f64;
+    mark_those_that_waited(&mut found, opened.definitions.clock.resolution as f64);
+    // A send that was not blocked says nothing.
+    let mut calls: WaitingCalls =
+        found.into_iter().filter(|found| !found.sends || found.call.waited).map(|found| found.call).collect();
+    calls.sort_unstable_by_key(|call| call.event);
+    calls.shrink_to_fit();
+    Ok(calls)
+}
+
+/// The regions that a location is in, and what was found in those that it has left.
+struct OpenRegions {
+    regions: Vec<CommunicatingRegion>,
+    found: Vec<TimedCall>,
+}
+
+impl OpenRegions {
+    /// Takes in one event; `wanted` says, of an event that synchronises, its number in the timeline if its message is looked for, and whether such messages are often late.
+    fn event(&mut self, raw: u64, event: Event, wanted: impl FnOnce() -> Option<(u32, bool)>) {
+        match event {
+            Event::Enter(_) => {
+                self.regions.push(CommunicatingRegion { entered: raw, seen: 0, received: 0, call: None });
+            }
+            Event::Leave(_) => {
+                let closed = self.regions.pop().filter(CommunicatingRegion::tells);
+                if let Some((entered, mut found)) = closed.and_then(|region| Some((region.entered, region.call?))) {
+                    let other = if found.sends { raw } else { entered };
+                    found.call.other = other as i64;
+                    found.took = found.at.abs_diff(other) as i64;
+                    self.found.push(found);
+                }
+            }
+            Event::Other
+            | Event::MpiRequestTest(_)
+            | Event::Thread(_)
+            | Event::Parameter(_)
+            | Event::RmaOpCompleteBlocking(..) => {}
+            _ => {
+                let event_here = wanted();
+                let Some(region) = self.regions.last_mut() else { return };
+                region.seen += 1;
+                let (message, blocking, sends) = match event {
+                    Event::MpiSend(message) => (message, true, true),
+                    Event::MpiRecv(message) => (message, true, false),
+                    Event::MpiIrecv(message, _) => (message, false, false),
+                    _ => return,
+                };
+                region.received += u32::from(!sends);
+                if sends && region.received > 0 {
+                    return;
+                }
+                region.call = event_here.map(|(event, late)| {
+                    let call = WaitingCall { event, other: 0, length: message.length, blocking, waited: false };
+                    TimedCall { sends, late, at: raw, took: 0, call }
+                });
+            }
+        }
+    }
+}
+
+/// Marks the calls that took so much longer than the quickest ones of their kind that they waited; `resolution` is in ticks per second.
+fn mark_those_that_waited(found: &mut [TimedCall], resolution: f64) {
     for (kind, (times, least, most)) in [(false, WAITED), (true, BLOCKED)] {
         let mut took: Vec<i64> = found.iter().filter(|found| found.sends == kind).map(|found| found.took).collect();
         if took.is_empty() {
@@ -241,10 +268,4 @@ fn of_timeline(
             found.call.waited = found.took >= if found.late { long_if_late } else { long };
         }
     }
-    // A send that was not blocked says nothing.
-    let mut calls: WaitingCalls =
-        found.into_iter().filter(|found| !found.sends || found.call.waited).map(|found| found.call).collect();
-    calls.sort_unstable_by_key(|call| call.event);
-    calls.shrink_to_fit();
-    Ok(calls)
 }

@@ -284,10 +284,10 @@ fn select_by(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, wo
     let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
     let share = (TRIED as f64 / like.windows.max(most) as f64).max(least).min(1.0);
     let blocks = longest.grid.count.clamp(1, BLOCKS.max(most / LONGEST_BLOCK));
-    let part = TrialScope { share, stretches: STRETCHES, blocks };
-    let jury = Jury::new(views.get(1).unwrap_or(longest), part);
-    let mut tried: Vec<(Score, Choice)> = Vec::new();
-    let mut first = before.unwrap_or(Choice {
+    let scope = TrialScope { share, stretches: STRETCHES, blocks };
+    let jury = Jury::new(views.get(1).unwrap_or(longest), scope);
+    let mut search = ChoiceSearch { like, jury: &jury, scope, workers, tried: Vec::new() };
+    let mut best = before.unwrap_or(Choice {
         reading: Reading::Edge(EDGES[FIRST_EDGE]),
         roughness: FIRST * longest.observations.precision,
         width: longest.grid.width,
@@ -296,75 +296,99 @@ fn select_by(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, wo
     // What was too long before is too long with better clocks.
     let worth = |view: &&TrialData| before.is_none_or(|before| 2 * view.grid.width <= 3 * before.width);
     for view in views.iter().rev().filter(worth) {
-        let mut trial = Trial::new(view, &view.now, part);
-        let mut consider = |trial: &Trial<'_>, choice: Choice| -> f64 {
-            let score = judged(trial, like, &jury, choice, ROUNDS, workers);
-            let mean = score.mean();
-            tried.push((score, choice));
-            mean
-        };
         let width = view.grid.width;
         let roughness = before.map_or(FIRST * view.observations.precision, |before| before.roughness_for(width));
-        first = Choice { roughness, width, ..first };
-        let mut here = consider(&trial, first);
+        (best, otherwise) = search.climb(view, Choice { roughness, width, ..best }, otherwise);
+    }
+    let choice = search.stiffest_of_the_best(longest.grid.width)?;
+    Some(Selection { choice, otherwise })
+}
+
+/// Judges one choice after the other.
+struct ChoiceSearch<'a> {
+    like: &'a Problem<'a>,
+    jury: &'a Jury<'a>,
+    scope: TrialScope,
+    workers: Workers,
+    tried: Vec<(Score, Choice)>,
+}
+
+impl ChoiceSearch<'_> {
+    /// How well a choice predicts messages, in the mean.
+    fn consider(&mut self, trial: &Trial<'_>, choice: Choice) -> f64 {
+        let score = judged(trial, self.like, self.jury, choice, ROUNDS, self.workers);
+        let mean = score.mean();
+        self.tried.push((score, choice));
+        mean
+    }
+
+    /// The best choice in the windows of `view`, uphill from `first`: stiffness, then half a step of it, then another reading. Says as well whether the other clocks of the view are the better
+    /// ones to begin with; `otherwise` if it has none.
+    fn climb(&mut self, view: &TrialData, first: Choice, otherwise: bool) -> (Choice, bool) {
+        let mut trial = Trial::new(view, &view.now, self.scope);
+        let mut otherwise = otherwise;
+        let mut here = self.consider(&trial, first);
         if let Some(start) = &view.otherwise {
-            let other = Trial::new(view, start, part);
-            let mean = consider(&other, first);
+            let other = Trial::new(view, start, self.scope);
+            let mean = self.consider(&other, first);
             otherwise = mean > here;
             if otherwise {
                 (here, trial) = (mean, other);
             }
         }
-        // Stiffness, downhill in both directions.
         let mut top = (here, first);
+        let better = |top: &mut (f64, Choice), mean: f64, choice: Choice| {
+            if mean > top.0 {
+                *top = (mean, choice);
+            }
+        };
         for direction in [-1.0, 1.0] {
             let mut last = here;
             for step in 1..=STEPS {
                 let choice = Choice { roughness: first.roughness * STEP.powf(direction * f64::from(step)), ..first };
-                let mean = consider(&trial, choice);
-                if mean > top.0 {
-                    top = (mean, choice);
-                }
+                let mean = self.consider(&trial, choice);
+                better(&mut top, mean, choice);
                 if mean <= last + FLAT {
                     break;
                 }
                 last = mean;
             }
         }
-        // Half a step.
         let middle = top.1.roughness;
         for part in [1.0 / STEP.sqrt(), STEP.sqrt()] {
             let choice = Choice { roughness: middle * part, ..top.1 };
-            let mean = consider(&trial, choice);
-            if mean > top.0 {
-                top = (mean, choice);
-            }
+            better(&mut top, self.consider(&trial, choice), choice);
         }
-        // Another reading.
-        let edge = match top.1.reading {
-            Reading::Edge(share) => EDGES.iter().position(|edge| *edge == share),
-            Reading::Mode => None,
-        };
-        let neighbours = edge.map_or(vec![FIRST_EDGE, FIRST_EDGE + 1], |edge| vec![edge.wrapping_sub(1), edge + 1]);
-        let others = neighbours.iter().filter_map(|edge| EDGES.get(*edge)).map(|share| Reading::Edge(*share));
-        for reading in others.chain(edge.map(|_| Reading::Mode)) {
+        for reading in neighbours(top.1.reading) {
             let choice = Choice { reading, ..top.1 };
-            let mean = consider(&trial, choice);
-            if mean > top.0 {
-                top = (mean, choice);
-            }
+            better(&mut top, self.consider(&trial, choice), choice);
         }
-        first = top.1;
+        (top.1, otherwise)
     }
-    let best = tried.iter().max_by(|one, other| one.0.mean().total_cmp(&other.0.mean()))?.0.clone();
-    let as_good = tried.into_iter().filter(|(score, _)| {
-        let gain = best.gain(score);
-        gain.mean <= ERRORS * gain.error
-    });
-    let width = longest.grid.width;
-    as_good
-        .min_by(|one, other| one.1.roughness_for(width).total_cmp(&other.1.roughness_for(width)))
-        .map(|(_, choice)| Selection { choice, otherwise })
+
+    /// Of the choices that are as good as the best one but for chance, the stiffest; `width` is that of the longest windows.
+    fn stiffest_of_the_best(self, width: i64) -> Option<Choice> {
+        let best = self.tried.iter().max_by(|one, other| one.0.mean().total_cmp(&other.0.mean()))?.0.clone();
+        let as_good = self.tried.into_iter().filter(|(score, _)| {
+            let gain = best.gain(score);
+            gain.mean <= ERRORS * gain.error
+        });
+        let stiffer = |one: &(Score, Choice), other: &(Score, Choice)| {
+            one.1.roughness_for(width).total_cmp(&other.1.roughness_for(width))
+        };
+        as_good.min_by(stiffer).map(|(_, choice)| choice)
+    }
+}
+
+/// The readings next to this one.
+fn neighbours(reading: Reading) -> Vec<Reading> {
+    let edge = match reading {
+        Reading::Edge(share) => EDGES.iter().position(|edge| *edge == share),
+        Reading::Mode => None,
+    };
+    let edges = edge.map_or(vec![FIRST_EDGE, FIRST_EDGE + 1], |edge| vec![edge.wrapping_sub(1), edge + 1]);
+    let others = edges.iter().filter_map(|edge| EDGES.get(*edge)).map(|share| Reading::Edge(*share));
+    others.chain(edge.map(|_| Reading::Mode)).collect()
 }
 
 #[cfg(test)]
