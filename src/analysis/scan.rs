@@ -2,7 +2,7 @@
 
 use crate::analysis::busy::Busy;
 use crate::analysis::gaps::{GapRecorder, Gaps};
-use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
+use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks, of_process};
 use crate::analysis::replay::operations::Operations;
 use crate::analysis::stages::{Spans, StageMapper, StagedTrace};
 use crate::analysis::threads::{ByNode, ProcessThreads};
@@ -106,6 +106,7 @@ pub(super) fn scan(
             let mut busy = Busy::new(windows.len(), locations.len() > 1);
             let barriers = &stages.opened.definitions.thread_barriers;
             let mut threads = (locations.len() > 1).then(|| ProcessThreads::new(barriers));
+            let mut locks = Vec::new();
             for (place, (timeline, number)) in (0..).zip(locations) {
                 let sync = &program.timelines[timeline];
                 let mut operations = std::mem::take(&mut scanned.operations[timeline]);
@@ -137,13 +138,13 @@ pub(super) fn scan(
                 };
                 location.run(place, progress)?;
                 let gaps = location.gaps.take();
-                let locks = location.locks.take().map(|tracker| tracker.locks).unwrap_or_default();
-                scanned.locks.extend(locks);
+                locks.extend(location.locks.take());
                 scanned.operations[timeline] = operations;
                 if let Some(gaps) = gaps {
                     own.gaps = gaps.finish();
                 }
             }
+            scanned.locks.extend(of_process(program.process_of(program.number(process)).0, locks));
             own.threads = threads.map(ProcessThreads::finish).unwrap_or_default();
             own.communication = busy.finish(windows, &mut scanned.computing);
             for (stage, (from, to)) in own.spans.iter().flatten().copied().enumerate() {
@@ -227,8 +228,7 @@ impl LocationScan<'_, '_> {
         }
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let local = archive.local_definitions(id)?;
-        self.locks =
-            has_locks(&location.summary.by_type).then(|| Tracker::new(&self.stages.loaded.program, self.timeline, id));
+        self.locks = has_locks(&location.summary.by_type).then(|| Tracker::new(self.timeline, id));
         let mut counted = 0u64;
         let mut last = None;
         archive

@@ -24,9 +24,9 @@ pub struct Lock {
     pub target: u32,
     /// It excludes others.
     pub exclusive: bool,
-    /// The location of the process, and which events of it acquired and released the lock.
-    pub location: u64,
-    /// See `location`.
+    /// The locations of the process that acquired and released the lock.
+    pub locations: [u64; 2],
+    /// By which events of these.
     pub events: [EventNumber; 2],
     /// What tells the lock apart where it came from.
     pub number: u32,
@@ -121,8 +121,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn lock(process: u32, target: u32, exclusive: bool, acquired: i64, released: i64) -> Lock {
-        let (held, location, events, number) = (released - 1, 0, [EventNumber::FIRST; 2], 0);
-        Lock { acquired, process, held, released, target, exclusive, location, events, number }
+        let (held, locations, events, number) = (released - 1, [0; 2], [EventNumber::FIRST; 2], 0);
+        Lock { acquired, process, held, released, target, exclusive, locations, events, number }
     }
 
     /// By comparing all with all.
