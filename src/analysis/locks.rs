@@ -4,7 +4,7 @@
 //! (MPI allows that call to return before; the report says how many such locks there are). It is held at least until the call that releases it is
 //! entered. Only traces that define windows and have such events cost anything.
 
-use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
+use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks, of_process};
 use crate::analysis::replay::timeline_waits::LockWait;
 use crate::analysis::scan::mpi_regions;
 use crate::analysis::stages::StagedTrace;
@@ -12,7 +12,6 @@ use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{EventPlace, LockStages, Locks, Overlap};
 use clc_engine::comm::{AnalysisRank, Transport, agree, exchange_values, merge_to_first};
-use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::locks::{Lock, befores};
 use clc_execution::waiting::waits_until;
 use clc_trace::{Correction, Event, LocationId, RegionId, Result, TimelineNumber};
@@ -21,13 +20,16 @@ use std::collections::{BTreeMap, HashSet};
 /// The locks of all hosted processes, for nothing but their times.
 fn find(stages: &StagedTrace<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> {
     let mut locks = Vec::new();
-    for (timeline, locations) in (0..).map(LocalTimeline).zip(&stages.loaded.locations) {
-        for (number, location) in locations.iter().enumerate().filter(|(_, own)| has_locks(&own.summary.by_type)) {
-            if !stages.is_process(timeline) {
+    let program = &stages.loaded.program;
+    for process in program.shared_timelines().filter(|&process| stages.is_process(process)) {
+        let mut trackers = Vec::new();
+        for (timeline, number) in stages.loaded.locations_of(process) {
+            let location = &stages.loaded.locations[timeline][number];
+            if !has_locks(&location.summary.by_type) {
                 continue;
             }
             let id = stages.opened.definitions.locations[location.index].id;
-            let mut tracker = Tracker::new(&stages.loaded.program, timeline, id);
+            let mut tracker = Tracker::new(timeline, id);
             let mut times = stages.times(timeline, number);
             let mut stack = Vec::new();
             let archive = &stages.opened.archive;
@@ -52,8 +54,9 @@ fn find(stages: &StagedTrace<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLo
                 Ok(())
             };
             archive.scan_with(id, &local, visit).map_err(place)?;
-            locks.append(&mut tracker.locks);
+            trackers.push(tracker);
         }
+        locks.extend(of_process(program.process_of(program.number(process)).0, trackers));
     }
     Ok(locks)
 }
@@ -73,7 +76,7 @@ fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Res
             released: lock.released[stage],
             target: lock.target,
             exclusive: lock.exclusive,
-            location: lock.location.0,
+            locations: lock.locations.map(|location| location.0),
             events: lock.events,
             number,
         };
@@ -170,7 +173,7 @@ fn of_stage(opened: &TraceHandle, windows: LocksByWindow, origin: i64) -> Locks 
             let ticks = until.min(lock.held) - lock.acquired;
             let place = |lock: &Lock, which: usize, time: i64| EventPlace {
                 process: TimelineNumber(lock.process),
-                location: LocationId(lock.location),
+                location: LocationId(lock.locations[which]),
                 event: lock.events[which],
                 ticks: time,
                 seconds: (time - origin) as f64 / resolution,

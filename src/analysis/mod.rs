@@ -6,6 +6,7 @@
 
 mod attribute;
 mod busy;
+mod epochs;
 mod gaps;
 mod largest;
 mod lock_tracker;

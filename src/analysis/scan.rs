@@ -1,8 +1,9 @@
 //! The second scan of the hosted event files: operations that can wait, time in MPI, traffic.
 
 use crate::analysis::busy::Busy;
+use crate::analysis::epochs::{EpochChange, EpochTracker, OpenEpochs, in_order};
 use crate::analysis::gaps::{GapRecorder, Gaps};
-use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
+use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks, of_process};
 use crate::analysis::replay::operations::Operations;
 use crate::analysis::stages::{Spans, StageMapper, StagedTrace};
 use crate::analysis::threads::{ByNode, ProcessThreads};
@@ -15,7 +16,7 @@ use clc_execution::call_tree::CallTree;
 use clc_execution::windows::Windows;
 use clc_trace::progress::Progress;
 use clc_trace::{Definitions, Error, Event, EventNumber, RegionId, Result, WindowId};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Deepest nesting of regions that is followed: bounds the memory that a damaged trace, or one of a runaway recursion, can take.
 pub(super) const DEPTH: usize = 1 << 16;
@@ -106,6 +107,7 @@ pub(super) fn scan(
             let mut busy = Busy::new(windows.len(), locations.len() > 1);
             let barriers = &stages.opened.definitions.thread_barriers;
             let mut threads = (locations.len() > 1).then(|| ProcessThreads::new(barriers));
+            let (mut locks, mut epochs, several) = (Vec::new(), Vec::new(), locations.len() > 1);
             for (place, (timeline, number)) in (0..).zip(locations) {
                 let sync = &program.timelines[timeline];
                 let mut operations = std::mem::take(&mut scanned.operations[timeline]);
@@ -131,19 +133,21 @@ pub(super) fn scan(
                     scanned: &mut scanned,
                     sends: OpenRequests::default(),
                     receives: OpenRequests::default(),
-                    starts: HashMap::new(),
-                    accesses: HashMap::new(),
+                    epochs: EpochTracker::new(timeline, several),
                     locks: None,
                 };
                 location.run(place, progress)?;
                 let gaps = location.gaps.take();
-                let locks = location.locks.take().map(|tracker| tracker.locks).unwrap_or_default();
-                scanned.locks.extend(locks);
+                locks.extend(location.locks.take());
+                epochs.extend(location.epochs.into_steps());
                 scanned.operations[timeline] = operations;
                 if let Some(gaps) = gaps {
                     own.gaps = gaps.finish();
                 }
             }
+            let mut open = OpenEpochs::default();
+            in_order(epochs).iter().for_each(|step| open.apply(step, &mut scanned.operations[step.timeline]));
+            scanned.locks.extend(of_process(program.process_of(program.number(process)).0, locks));
             own.threads = threads.map(ProcessThreads::finish).unwrap_or_default();
             own.communication = busy.finish(windows, &mut scanned.computing);
             for (stage, (from, to)) in own.spans.iter().flatten().copied().enumerate() {
@@ -174,6 +178,8 @@ struct EnteredRegion {
     region: RegionId,
     /// The visited event where it was entered, if that is one.
     visited: Option<u32>,
+    /// Its visited end, if it completes an epoch.
+    ended: Option<u32>,
     /// The window that it accesses, or of which it starts or completes an epoch.
     window: Option<WindowId>,
 }
@@ -208,10 +214,7 @@ struct LocationScan<'a, 'b> {
     sends: OpenRequests<u32>,
     /// Posted receives: request -> operation.
     receives: OpenRequests<u32>,
-    /// The operation that has started the present epoch on a window.
-    starts: HashMap<WindowId, u32>,
-    /// When the last access to a window was over.
-    accesses: HashMap<WindowId, [i64; 2]>,
+    epochs: EpochTracker,
     /// If it has any.
     locks: Option<Tracker>,
 }
@@ -227,8 +230,7 @@ impl LocationScan<'_, '_> {
         }
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let local = archive.local_definitions(id)?;
-        self.locks =
-            has_locks(&location.summary.by_type).then(|| Tracker::new(&self.stages.loaded.program, self.timeline, id));
+        self.locks = has_locks(&location.summary.by_type).then(|| Tracker::new(self.timeline, id));
         let mut counted = 0u64;
         let mut last = None;
         archive
@@ -320,7 +322,16 @@ impl LocationScan<'_, '_> {
             (caller.and_then(|caller| caller.mpi), [0; 2])
         };
         let operation = Operations::NONE;
-        self.stack.push(EnteredRegion { node, mpi, enter, operation, region, visited: None, window: None });
+        self.stack.push(EnteredRegion {
+            node,
+            mpi,
+            enter,
+            operation,
+            region,
+            visited: None,
+            ended: None,
+            window: None,
+        });
     }
 
     fn leave(&mut self, time: [i64; 2]) {
@@ -339,8 +350,19 @@ impl LocationScan<'_, '_> {
         if frame.operation != Operations::NONE {
             self.operations.leave(frame.operation, time);
         }
-        if let Some(window) = frame.window.filter(|_| self.calls.get(frame.region).is_none()) {
-            self.accesses.insert(window, time);
+        if let Some(window) = frame.window {
+            let operation = frame.operation;
+            let change = match self.calls.get(frame.region) {
+                None => Some(EpochChange::Accessed),
+                Some(SynchronisingCall::WinStart) => Some(EpochChange::Started(operation)),
+                Some(SynchronisingCall::WinComplete) => {
+                    Some(EpochChange::Completed { operation, entered: frame.visited, left: frame.ended })
+                }
+                Some(_) => None,
+            };
+            if let Some(change) = change {
+                self.epochs.step(window, time, change, self.operations);
+            }
         }
         // The outermost region of MPI.
         if self.stack.last().is_none_or(|caller| caller.mpi.is_none()) {
@@ -383,10 +405,7 @@ impl LocationScan<'_, '_> {
             (SyncKind::Send | SyncKind::Fan, _) => frame.visited = Some(index as u32),
             // The end of an exposure epoch was started by nothing that waits.
             (_, Some(SynchronisingCall::WinWait)) => self.operations.partner[index] = Operations::NONE,
-            (_, Some(SynchronisingCall::WinComplete)) => {
-                let start = frame.window.and_then(|window| self.starts.remove(&window));
-                self.operations.partner[index] = start.unwrap_or(operation);
-            }
+            (_, Some(SynchronisingCall::WinComplete)) => frame.ended = Some(index as u32),
             _ => {}
         }
         Ok(())
@@ -396,7 +415,10 @@ impl LocationScan<'_, '_> {
     fn access(&mut self, number: EventNumber, raw: u64, window: WindowId) {
         match self.stack.last_mut().filter(|frame| frame.mpi.is_some()) {
             Some(frame) => frame.window = Some(window),
-            None => drop(self.accesses.insert(window, self.times.map(number, raw))),
+            None => {
+                let time = self.times.map(number, raw);
+                self.epochs.step(window, time, EpochChange::Accessed, self.operations);
+            }
         }
     }
 
@@ -404,23 +426,8 @@ impl LocationScan<'_, '_> {
     fn group_sync(&mut self, window: WindowId) -> Result<()> {
         let Some(frame) = self.stack.last_mut() else { return Ok(()) };
         frame.window = Some(window);
-        match (self.calls.get(frame.region), frame.visited) {
-            (Some(SynchronisingCall::WinStart), _) => {
-                let operation = self.operation()?;
-                self.starts.insert(window, operation);
-                self.accesses.remove(&window);
-            }
-            (Some(SynchronisingCall::WinComplete), Some(entered)) => {
-                let start = self.starts.get(&window).map(|&start| {
-                    let leave =
-                        |stage: usize| self.operations.stages.get(stage).map_or(0, |of| of.leave[start as usize]);
-                    [leave(0), leave(1)]
-                });
-                if let Some(last) = self.accesses.remove(&window).or(start) {
-                    self.operations.accessed.insert(entered, last);
-                }
-            }
-            _ => {}
+        if self.calls.get(frame.region) == Some(SynchronisingCall::WinStart) {
+            self.operation()?;
         }
         Ok(())
     }

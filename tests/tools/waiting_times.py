@@ -159,6 +159,7 @@ def main():
                 released = open_locks.pop((own, event.win, event.remote), None)
                 if released is not None:
                     released["released"], released["target"] = time, event.remote
+                    released["held"] = operation().enter if operation() else time
                     locks[event.win].append(released)
 
     # Messages: the k-th send belongs to the receive that was posted as the k-th.
@@ -355,16 +356,21 @@ def groups(epochs):
 
 
 def contention(locks):
-    """Of one window: a lock waits for the latest release of those acquired before by others that exclude it."""
+    """Of one window: a lock waits for the latest release of those acquired before by others that exclude it.
+    Of several acquired at one time, the one that was held until the earliest time was the first."""
     for lock in locks:
         lock.setdefault("acquired", lock["op"].leave if lock["op"] else None)
+
+    def began(lock):
+        return lock["acquired"], lock["held"], lock["own"]
+
     for lock in locks:
         if lock["op"] is None:
             continue
         earlier = [
             (other["released"], -other["own"])
             for other in locks
-            if other["own"] != lock["own"] and other["acquired"] < lock["acquired"]
+            if other["own"] != lock["own"] and began(other) < began(lock)
             and (other["target"] == lock["target"] or EVERYBODY in (other["target"], lock["target"]))
             and (other["exclusive"] or lock["exclusive"])
         ]  # fmt: skip

@@ -6,25 +6,27 @@
 
 use clc_trace::EventNumber;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 
 /// A lock from its request to its release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Lock {
     /// When it was held from on: as recorded, else when the call that requested it was left.
     pub acquired: i64,
+    /// Until when it was held at least: the call that released it was entered. Of locks that were acquired in the same tick, the one that ended in
+    /// that tick was held first.
+    pub held: i64,
     /// The process that held it.
     pub process: u32,
-    /// Until when it was held at least: the call that released it was entered.
-    pub held: i64,
     /// When its release was recorded.
     pub released: i64,
     /// The target: a rank in the communicator of the window, [`Lock::ALL`] for all of them.
     pub target: u32,
     /// It excludes others.
     pub exclusive: bool,
-    /// The location of the process, and which events of it acquired and released the lock.
-    pub location: u64,
-    /// See `location`.
+    /// The locations of the process that acquired and released the lock.
+    pub locations: [u64; 2],
+    /// By which events of these.
     pub events: [EventNumber; 2],
     /// What tells the lock apart where it came from.
     pub number: u32,
@@ -46,23 +48,23 @@ pub struct Before {
     pub held: Option<(i64, usize)>,
 }
 
-/// The latest times of two different processes: (time, process, lock).
+/// The latest times of two different processes, each with its process and lock. Of equal times that of the lowest process counts as the latest.
 #[derive(Debug, Clone, Copy, Default)]
-struct LatestByProcess([Option<(i64, u32, usize)>; 2]);
+struct LatestByProcess([Option<(i64, Reverse<u32>, usize)>; 2]);
 
 impl LatestByProcess {
     fn add(&mut self, time: i64, process: u32, lock: usize) {
-        let new = Some((time, process, lock));
+        let new = Some((time, Reverse(process), lock));
         match self.0 {
-            [Some(first), _] if first.1 == process => self.0[0] = Some(first).max(new),
-            [first, _] if first.is_none_or(|first| first.0 < time) => self.0 = [new, first],
-            [first, second] if second.is_none_or(|second| second.0 < time) => self.0 = [first, new],
+            [Some(first), _] if first.1.0 == process => self.0[0] = Some(first).max(new),
+            [first, _] if first < new => self.0 = [new, first],
+            [first, second] if second < new => self.0 = [first, new],
             _ => {}
         }
     }
 
-    fn of_others(&self, process: u32) -> Option<(i64, usize)> {
-        self.0.into_iter().flatten().find(|latest| latest.1 != process).map(|(time, _, lock)| (time, lock))
+    fn of_others(&self, process: u32) -> Option<(i64, Reverse<u32>, usize)> {
+        self.0.into_iter().flatten().find(|latest| latest.1.0 != process)
     }
 }
 
@@ -99,7 +101,8 @@ pub fn befores(locks: &[Lock]) -> Vec<Before> {
             target => vec![of_all, targets.get(&target).copied().unwrap_or_default()],
         };
         let latest = |of: &dyn Fn(&LatestLocks) -> LatestByProcess| {
-            known.iter().filter_map(|target| of(target).of_others(lock.process)).max()
+            let latest = known.iter().filter_map(|target| of(target).of_others(lock.process)).max();
+            latest.map(|(time, _, other)| (time, other))
         };
         let (released, held) = (latest(&|target| target.released[kind]), latest(&|target| target.held[kind]));
         result.push(Before { lock: index, released, held });
@@ -118,8 +121,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn lock(process: u32, target: u32, exclusive: bool, acquired: i64, released: i64) -> Lock {
-        let (held, location, events, number) = (released - 1, 0, [EventNumber::FIRST; 2], 0);
-        Lock { acquired, process, held, released, target, exclusive, location, events, number }
+        let (held, locations, events, number) = (released - 1, [0; 2], [EventNumber::FIRST; 2], 0);
+        Lock { acquired, process, held, released, target, exclusive, locations, events, number }
     }
 
     /// By comparing all with all.
@@ -155,6 +158,26 @@ mod tests {
                 prop_assert_eq!(before.held.map(|found| found.0), expected.1);
             }
         }
+    }
+
+    #[test]
+    fn a_lock_that_ends_in_the_tick_in_which_another_begins_was_held_first() {
+        // The timer is too coarse to show that the second one was acquired, and the call that released it entered, before the first one was acquired.
+        let locks = [lock(0, 1, true, 10, 20), lock(3, 1, true, 10, 11)];
+        let found = befores(&locks);
+        let of = |index: usize| found.iter().find(|before| before.lock == index).unwrap();
+        assert_eq!((of(1).released, of(1).held), (None, None));
+        assert_eq!((of(0).released, of(0).held), (Some((11, 1)), Some((10, 1))));
+    }
+
+    #[test]
+    fn of_locks_released_at_one_time_the_lowest_process_is_the_cause() {
+        let shared = [lock(2, 1, false, 10, 20), lock(5, Lock::ALL, false, 11, 20), lock(1, 1, false, 12, 20)];
+        let locks = [shared[0], shared[1], shared[2], lock(3, 1, true, 20, 30)];
+        let found = befores(&locks);
+        assert_eq!(found[3].released, Some((20, 2)));
+        let own = [shared[0], shared[1], shared[2], lock(1, 1, true, 20, 30)];
+        assert_eq!(befores(&own)[3].released, Some((20, 0)));
     }
 
     #[test]
