@@ -253,6 +253,14 @@ impl Layer {
         self.cleanup + self.per_doubling * u64::from(doublings)
     }
 
+    /// Groups that have been silent for so long that no word of them seems to be on its way any more. Whoever asks one of their nodes itself gives it the same time to answer that a node of the own group has.
+    pub(crate) fn to_ask(&self, now: Time) -> Vec<usize> {
+        let usual = self.patience() - self.cleanup;
+        let silent = |entry: &LayerEntry| entry.liveness.is_there() && now.saturating_sub(entry.heard) > usual;
+        let groups = self.iter().filter(|&(index, entry)| self.level > 1 && index != self.own && silent(entry));
+        groups.map(|(index, _)| index).collect()
+    }
+
     /// Finds who has been silent for too long, and who is dead by consensus.
     pub(crate) fn tick(&mut self, now: Time, changes: &mut Vec<Change>) {
         let (own, cleanup) = (self.own, self.patience());

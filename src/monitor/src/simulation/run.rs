@@ -272,10 +272,11 @@ impl<'a> GossipRun<'a> {
             self.outcome.round_trips += node.round_trips().len() as u64;
             let since = self.counting;
             for event in node.events().into_iter().filter(|event| counts && event.at >= since) {
-                let span = self.scenario.config.group_sizes.first().copied().unwrap_or(u32::MAX);
                 let gone: Vec<u32> = match event.kind {
                     EventKind::Dead(id) => vec![id.0],
-                    EventKind::GroupDead(2, group) => {
+                    EventKind::GroupDead(layer, group) => {
+                        let below = self.scenario.config.group_sizes.iter().take(usize::from(layer) - 1);
+                        let span: u32 = below.product();
                         (group * span..((group + 1) * span).min(self.scenario.nodes)).collect()
                     }
                     EventKind::Suspected(id) => {

@@ -78,13 +78,13 @@ fn though_nodes_stand_still_every_dead_node_is_named_within_two_seconds() {
     }
 }
 
-/// The last group of a layer may be one node, of which seven others hear late. With four of the first 24 seeds (1, 8, 17 and 19) it is called dead within the four minutes, pauses and losses coming together.
+/// The last group of a layer may be one node, of which seven others hear late. Unless they ask it before, it is called dead within the four minutes with each of these seeds, pauses and losses coming together.
 #[test]
 fn a_group_of_one_node_beside_another_is_not_called_dead() {
     let pauses = Some(Pauses { every: 20 * SECOND, longest: 800 * MILLISECOND });
     let mut scenario = GossipScenario { pauses, loss: 10_000, duration: 240 * SECOND, ..GossipScenario::new(57) };
     (scenario.config.group_sizes, scenario.config.directory) = (vec![7, 7], false);
-    for seed in 2..6 {
+    for seed in [1, 8, 17, 19] {
         assert_eq!(GossipScenario { seed, ..scenario.clone() }.run().false_deaths, 0, "seed {seed}");
     }
 }
