@@ -108,7 +108,7 @@ fn the_layers_of_a_node_follow_from_its_number() {
     let address = "10.0.0.1:1".parse().expect("an address");
     let config = Config { group_sizes: vec![4, 3], ..Config::new(NodeId(17), address, [0; 32]) };
     let layers = Layer::all(&config, 0, 1);
-    let places: Vec<_> = layers.iter().map(|layer| (layer.level, layer.base, layer.own, layer.span)).collect();
+    let places: Vec<_> = layers.iter().map(|layer| (layer.level, layer.base, layer.own, layer.shape.span)).collect();
     assert_eq!(places, [(1, 16, 1, 1), (2, 3, 1, 4), (3, 0, 1, 12)]);
     assert_eq!((layers[0].local(19), layers[0].local(20), layers[1].local(20)), (Some(3), None, Some(2)));
     assert_eq!((layers[1].local(11), layers[2].local(11)), (None, Some(0)));

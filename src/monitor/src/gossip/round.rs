@@ -1,6 +1,7 @@
 //! What a node sends: one gossip message per interval, in higher layers some, answers, and all it knows to newcomers.
 
 use super::config::Choice;
+use super::layer::Layer;
 use super::message::{Contact, PacketContent, RecordKey};
 use super::node::Node;
 use super::outgoing::Outgoing;
@@ -336,10 +337,8 @@ impl Node {
     /// Those this node knows who are nearest to a newcomer.
     fn introductions(&self, newcomer: NodeId) -> Vec<Contact> {
         let distance = |id: NodeId| {
-            self.layers.iter().position(|layer| {
-                let size = (layer.most as u32).saturating_mul(layer.span);
-                id.0 / size == newcomer.0 / size
-            })
+            let group = |layer: &Layer, id: NodeId| layer.shape.group(layer.shape.entry(id.0));
+            self.layers.iter().position(|layer| group(layer, id) == group(layer, newcomer))
         };
         let mut contacts: Vec<Contact> = self.peers.contacts().collect();
         contacts.retain(|contact| contact.id != newcomer && contact.id != self.config.id);
