@@ -19,6 +19,8 @@ const LEAST: usize = 16;
 /// A clock that changes faster between two packets, in millionths, and by more than that, in nanoseconds, has jumped: both sides of it are told.
 const JUMP: (f64, i64) = (1_000e-6, 10_000);
 
+/// Packets that follow each other, in nanoseconds.
+const BURST: i64 = 1_000_000;
 /// A clock that jumps more often is none whose events are looked at for the moments.
 const MOST_JUMPS: usize = 64;
 
@@ -183,7 +185,7 @@ fn offsets_of(
     for part in times.chunk_by(|one, other| one.div_euclid(window) == other.div_euclid(window)) {
         chosen.extend(part.first().zip(part.last()).map(|(first, last)| first.midpoint(*last)));
     }
-    let jumps = jumps(&times, offset, window / 2);
+    let jumps = jumps(&times, offset, window);
     // Between the two packets the estimate has the jump anywhere.
     chosen.retain(|time| !jumps.iter().any(|jump| jump.between.0 < *time && *time < jump.between.1));
     chosen.extend(jumps.iter().flat_map(|jump| [jump.between.0, jump.between.1]));
@@ -199,7 +201,13 @@ fn offsets_of(
         jumps.iter().enumerate().filter(|(place, _)| apart(&jumps, *place)).map(|(_, jump)| *jump).collect();
     let places = if jumps.is_empty() || jumps.len() > MOST_JUMPS { Vec::new() } else { pauses(node, &jumps) };
     let placed = jumps.iter().zip(places).filter_map(|(jump, place)| Some((jump.between, place?)));
+    let placed: Vec<((i64, i64), (i64, i64))> = placed.collect();
+    // The pause may be beside the two packets.
+    chosen.retain(|time| {
+        !placed.iter().any(|((from, until), (begin, end))| time > from.min(begin) && time < until.max(end))
+    });
     let sides: Vec<(i64, i64)> = placed
+        .into_iter()
         .flat_map(|((from, until), (begin, end))| {
             [
                 (begin, continued(from, from - window, begin, offset)),
@@ -230,9 +238,11 @@ fn jumps(times: &[i64], offset: impl Fn(i64) -> i64, short: i64) -> Vec<ClockJum
         }
         match jumps.last_mut() {
             Some(last)
-                if last.between.1 == from && until - last.between.0 <= short && last.rise.signum() == rise.signum() =>
+                if from - last.between.1 <= BURST
+                    && until - last.between.0 <= short
+                    && last.rise.signum() == rise.signum() =>
             {
-                *last = ClockJump { between: (last.between.0, until), rise: last.rise + rise };
+                *last = ClockJump { between: (last.between.0, until), rise: offset(until) - offset(last.between.0) };
             }
             _ => jumps.push(ClockJump { between: (from, until), rise }),
         }
