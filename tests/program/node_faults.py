@@ -185,10 +185,11 @@ def clocks(job: Job, bad: str) -> Said:
     time.sleep(6.0)
     before = job.why()
 
+    faults = {(node, name) for node, name, _ in SET}
+
     def named(said: Said) -> bool:
         return len(said["agents"]) == NODES and all(
-            {(node, name) for node, name, _ in SET} <= {(remark["host"], remark["clock"]) for remark in agent["remarks"]}
-            for agent in said["agents"]
+            faults <= {(remark["host"], remark["clock"]) for remark in agent["remarks"]} for agent in said["agents"]
         )
 
     for node, _, place in SET:

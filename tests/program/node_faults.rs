@@ -135,6 +135,7 @@ fn travel_times(agents: &Path) -> HashMap<[String; 2], Vec<i64>> {
 fn say_that_both_were_set(said: &Value, both: [[&str; 2]; 2]) {
     let agents = said["remarks"].as_object().expect("agents");
     assert_eq!(agents.len(), 4, "{said}");
+    let mut told: [Vec<f64>; 2] = [vec![], vec![]];
     for (host, words) in agents {
         let words = words.as_array().expect("remarks");
         let mut named: Vec<_> = words.iter().map(|word| [&word[0], &word[1]]).collect();
@@ -143,9 +144,14 @@ fn say_that_both_were_set(said: &Value, both: [[&str; 2]; 2]) {
         for word in words {
             let by = word[2].as_str().and_then(|word| word.strip_prefix("jumped forward by ")?.strip_suffix(" ms"));
             let by: f64 = by.and_then(|by| by.parse().ok()).unwrap_or_else(|| panic!("{host}: {said}"));
-            // The machine may be busy: round trips then take as long as that.
-            assert!((by - 20.0).abs() < 2.0, "{host}: {said}");
+            // The machine may be busy, and this test is not alone on it: the round trips of one agent may then take as long as that.
+            assert!((by - 20.0).abs() < 15.0, "{host}: {said}");
+            told[usize::from(word[0] == both[1][0])].push(by);
         }
+    }
+    for by in &mut told {
+        by.sort_unstable_by(f64::total_cmp);
+        assert!(by[1] > 18.0 && by[2] < 22.0, "most agents know it better: {by:?}");
     }
     for [node, clock] in both {
         let line = format!("the {clock} of {node} jumped forward by ");
