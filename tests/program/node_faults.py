@@ -3,8 +3,8 @@
 
 node_faults.py dead PROGRAM DIRECTORY APP     the third of four nodes loses its network and all of its processes
 node_faults.py cut PROGRAM DIRECTORY          the first two of four nodes cannot reach the other two for a while
-node_faults.py clock PROGRAM DIRECTORY BAD NODE WHICH
-    a clock of one of four nodes is set forward by 20 ms: 0 its system time, 1 its raw clock; BAD is tests/apps/bad_node.c
+node_faults.py clocks PROGRAM DIRECTORY BAD
+    of four nodes, the system time of the third and the raw clock of the second are set forward by 20 ms; BAD is tests/apps/bad_node.c
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ NODES = 4
 PATIENCE = 40.0
 # Some clocks are compared with each other ten times a minute only, at random, and a word about one waits for all of them. Agents without a process stay for two minutes.
 LONG = 90.0
+# Whose clock is set forward: the second node's raw clock and the third one's system time, by their places in the files that bad_node.c reads.
+SET = (("node2", "raw clock", 1), ("node3", "system time", 0))
 # Questions that are asked a quarter of a second apart.
 LOOKS = 20
 Said = dict[str, Any]
@@ -165,14 +167,14 @@ def cut(job: Job) -> Said:
     return {name: short(said) for name, said in parts.items()} | {"later": later}
 
 
-def clock(job: Job, bad: str, node: str, which: str) -> Said:
-    clocks = job.directory / "clocks"
-    clocks.mkdir()
+def clocks(job: Job, bad: str) -> Said:
+    files = job.directory / "clocks"
+    files.mkdir()
     for each in range(1, NODES + 1):
-        (clocks / f"node{each}").write_bytes(bytes(16))
+        (files / f"node{each}").write_bytes(bytes(16))
     job.sleep(200)
     for each in range(1, NODES + 1):
-        spoilt = ("env", f"LD_PRELOAD={bad}", f"BAD_NODE_CLOCKS={clocks}")
+        spoilt = ("env", f"LD_PRELOAD={bad}", f"BAD_NODE_CLOCKS={files}")
         job.start(*on(each), *spoilt, job.program, "agent", str(job.directory / "run.monitor"))
 
     def compared(said: Said) -> bool:
@@ -183,14 +185,17 @@ def clock(job: Job, bad: str, node: str, which: str) -> Said:
     time.sleep(6.0)
     before = job.why()
 
+    faults = {(node, name) for node, name, _ in SET}
+
     def named(said: Said) -> bool:
         return len(said["agents"]) == NODES and all(
-            any(remark["host"] == node for remark in agent["remarks"]) for agent in said["agents"]
+            faults <= {(remark["host"], remark["clock"]) for remark in agent["remarks"]} for agent in said["agents"]
         )
 
-    with (clocks / node).open("r+b", buffering=0) as file:
-        file.seek(8 * int(which))
-        file.write((20_000_000).to_bytes(8, "little", signed=True))
+    for node, _, place in SET:
+        with (files / node).open("r+b", buffering=0) as file:
+            file.seek(8 * place)
+            file.write((20_000_000).to_bytes(8, "little", signed=True))
     said = job.until(named, patience=LONG)
     text = job.text()
     # All that was sent until now is in the logs a second later.
@@ -210,7 +215,7 @@ def main() -> None:
     what, program, directory, *rest = sys.argv[1:]
     job = Job(program, Path(directory))
     try:
-        faults: dict[str, Callable[..., Said]] = {"dead": dead, "cut": cut, "clock": clock}
+        faults: dict[str, Callable[..., Said]] = {"dead": dead, "cut": cut, "clocks": clocks}
         print(json.dumps(faults[what](job, *rest)))
     finally:
         job.end()

@@ -130,30 +130,33 @@ fn travel_times(agents: &Path) -> HashMap<[String; 2], Vec<i64>> {
     ways.into_iter().map(|(way, times)| (way, in_order(times))).collect()
 }
 
-/// The clock of a node is set forward by 20 ms: all agents name it, and no other one. What packets take by the logs of the agents.
-fn set_forward(node: &str, which: &str, clock: &str) -> HashMap<[String; 2], Vec<i64>> {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let bad = bad_node(directory.path());
-    let said = faults("clock", directory.path(), &[&bad, Path::new(node), Path::new(which)]);
-    let each = |part: &Value| part.as_object().expect("agents").clone();
-    assert!(each(&said["before"]).values().all(|words| *words == json!([])), "{said}");
-    println!("the {clock} of {node} was named after {} s", said["after"]);
-    let agents = each(&said["remarks"]);
+/// What all agents say of clocks, and no more: node, clock, and that it was set forward by 20 ms.
+#[track_caller]
+fn say_that_both_were_set(said: &Value, both: [[&str; 2]; 2]) {
+    let agents = said["remarks"].as_object().expect("agents");
     assert_eq!(agents.len(), 4, "{said}");
+    let mut told: [Vec<f64>; 2] = [vec![], vec![]];
     for (host, words) in agents {
         let words = words.as_array().expect("remarks");
-        let named: Vec<_> = words.iter().map(|word| [&word[0], &word[1]]).collect();
-        assert_eq!(named, [[node, clock]], "{host}: {said}");
-        let by = words[0][2].as_str().and_then(|word| word.strip_prefix("jumped forward by ")?.strip_suffix(" ms"));
-        let by: f64 = by.and_then(|by| by.parse().ok()).unwrap_or_else(|| panic!("{host}: {said}"));
-        // The machine may be busy: round trips then take as long as that.
-        assert!((by - 20.0).abs() < 2.0, "{host}: {said}");
+        let mut named: Vec<_> = words.iter().map(|word| [&word[0], &word[1]]).collect();
+        named.sort_by_key(|[node, _]| node.as_str());
+        assert_eq!(named, both, "{host}: {said}");
+        for word in words {
+            let by = word[2].as_str().and_then(|word| word.strip_prefix("jumped forward by ")?.strip_suffix(" ms"));
+            let by: f64 = by.and_then(|by| by.parse().ok()).unwrap_or_else(|| panic!("{host}: {said}"));
+            // The machine may be busy, and this test is not alone on it: the round trips of one agent may then take as long as that.
+            assert!((by - 20.0).abs() < 15.0, "{host}: {said}");
+            told[usize::from(word[0] == both[1][0])].push(by);
+        }
     }
-    let line = format!("the {clock} of {node} jumped forward by ");
-    assert!(said["text"].as_str().is_some_and(|text| text.contains(&line)), "{said}");
-    let ways = travel_times(&directory.path().join("run.monitor/agents"));
-    assert_eq!(ways.len(), 12, "{:?}", ways.keys());
-    ways
+    for by in &mut told {
+        by.sort_unstable_by(f64::total_cmp);
+        assert!(by[1] > 18.0 && by[2] < 22.0, "most agents know it better: {by:?}");
+    }
+    for [node, clock] in both {
+        let line = format!("the {clock} of {node} jumped forward by ");
+        assert!(said["text"].as_str().is_some_and(|text| text.contains(&line)), "{said}");
+    }
 }
 
 /// Packets to and from `changed` take 20 ms more and less in the log from some time on, all others do not. The raw clocks of emulated nodes are apart.
@@ -171,16 +174,20 @@ fn follows(ways: HashMap<[String; 2], Vec<i64>>, changed: &str) {
     }
 }
 
+/// The raw clock of node2 and the system time of node3 are set forward at once: each is named for what it is, though both change what one is ahead of the other. By the
+/// logs, packets of node2 take 20 ms more or less from then on, those of node3 what they took before.
 #[test]
-fn a_system_time_that_is_set_is_named_and_the_clock_log_does_not_show_it() {
-    if possible() {
-        follows(set_forward("node3", "0", "system time"), "nobody");
+fn a_raw_clock_that_jumps_and_a_system_time_that_is_set_are_named_and_the_clock_log_shows_the_raw_clock() {
+    if !possible() {
+        return;
     }
-}
-
-#[test]
-fn a_raw_clock_that_jumps_is_named_and_the_clock_log_shows_it() {
-    if possible() {
-        follows(set_forward("node2", "1", "raw clock"), "node2");
-    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let said = faults("clocks", directory.path(), &[&bad_node(directory.path())]);
+    let before = said["before"].as_object().expect("agents");
+    assert!(before.values().all(|words| *words == json!([])), "{said}");
+    println!("both clocks were named after {} s", said["after"]);
+    say_that_both_were_set(&said, [["node2", "raw clock"], ["node3", "system time"]]);
+    let ways = travel_times(&directory.path().join("run.monitor/agents"));
+    assert_eq!(ways.len(), 12, "{:?}", ways.keys());
+    follows(ways, "node2");
 }

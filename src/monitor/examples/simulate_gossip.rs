@@ -9,7 +9,7 @@ use clc_monitor::simulation::{Fault, GossipScenario, Pauses};
 use std::io::Write;
 
 const USAGE: &str = "arguments, all optional (times in seconds):
-    nodes=64 groups=8,...|none|sqrt directory=yes|no seed=1 seconds=10 settle=10
+    nodes=64 groups=8,...|none|sqrt known=yes|no (the number of nodes) directory=yes|no seed=1 seconds=10 settle=10
     interval=0.1 cleanup=1 consensus=0.1 upper=3 probe=5 budget=320 choice=ring|random
     loss=PERCENT delay=MICROSECONDS jitter=MICROSECONDS
     sensors=PERIODxBYTES aggregates=PERIODxBYTES pauses=EVERYxLONGEST
@@ -105,6 +105,7 @@ fn set(scenario: &mut GossipScenario, name: &str, value: &str) -> Option<()> {
         "nodes" => {}
         "groups" if value == "none" => config.group_sizes.clear(),
         "groups" if value == "sqrt" => *config = config.clone().layered(nodes),
+        "known" => config.nodes = if value == "yes" { nodes } else { 0 },
         "groups" => config.group_sizes = value.split(',').map(|size| size.parse().ok()).collect::<Option<_>>()?,
         "directory" => config.directory = value == "yes",
         "seed" => scenario.seed = value.parse().ok()?,

@@ -19,6 +19,8 @@ const LEAST: usize = 16;
 /// A clock that changes faster between two packets, in millionths, and by more than that, in nanoseconds, has jumped: both sides of it are told.
 const JUMP: (f64, i64) = (1_000e-6, 10_000);
 
+/// Packets that follow each other, in nanoseconds.
+const BURST: i64 = 1_000_000;
 /// A clock that jumps more often is none whose events are looked at for the moments.
 const MOST_JUMPS: usize = 64;
 
@@ -183,14 +185,10 @@ fn offsets_of(
     for part in times.chunk_by(|one, other| one.div_euclid(window) == other.div_euclid(window)) {
         chosen.extend(part.first().zip(part.last()).map(|(first, last)| first.midpoint(*last)));
     }
-    let mut jumps: Vec<ClockJump> = Vec::new();
-    for pair in times.windows(2) {
-        let (rise, passed) = (offset(pair[1]) - offset(pair[0]), pair[1] - pair[0]);
-        if rise.abs() > JUMP.1 && rise.abs() as f64 > JUMP.0 * passed as f64 {
-            chosen.extend(pair);
-            jumps.push(ClockJump { between: (pair[0], pair[1]), rise });
-        }
-    }
+    let jumps = jumps(&times, offset, window);
+    // Between the two packets the estimate has the jump anywhere.
+    chosen.retain(|time| !jumps.iter().any(|jump| jump.between.0 < *time && *time < jump.between.1));
+    chosen.extend(jumps.iter().flat_map(|jump| [jump.between.0, jump.between.1]));
     // Where an estimate could not tell a jump from a change of drift, it is smeared over several.
     let apart = |jumps: &[ClockJump], place: usize| {
         let of = |place: Option<usize>| place.and_then(|place| jumps.get(place)).map(|jump| jump.between);
@@ -203,7 +201,13 @@ fn offsets_of(
         jumps.iter().enumerate().filter(|(place, _)| apart(&jumps, *place)).map(|(_, jump)| *jump).collect();
     let places = if jumps.is_empty() || jumps.len() > MOST_JUMPS { Vec::new() } else { pauses(node, &jumps) };
     let placed = jumps.iter().zip(places).filter_map(|(jump, place)| Some((jump.between, place?)));
+    let placed: Vec<((i64, i64), (i64, i64))> = placed.collect();
+    // The pause may be beside the two packets.
+    chosen.retain(|time| {
+        !placed.iter().any(|((from, until), (begin, end))| time > from.min(begin) && time < until.max(end))
+    });
     let sides: Vec<(i64, i64)> = placed
+        .into_iter()
         .flat_map(|((from, until), (begin, end))| {
             [
                 (begin, continued(from, from - window, begin, offset)),
@@ -217,12 +221,52 @@ fn offsets_of(
         let chosen = chosen.iter().map(|&time| (time, offset(time))).chain(sides).filter(|(time, _)| lonely(time));
         let made =
             chosen.map(|(time, offset)| ClockOffset { time: time as u64, offset, standard_deviation: deviation });
-        let mut all: Vec<ClockOffset> = measured.iter().copied().chain(made).collect();
-        all.sort_by_key(|offset| offset.time);
-        all.dedup_by_key(|offset| offset.time);
+        let all = rising(measured, made.collect());
         LinearClock::new(&all).is_ok().then_some(all)
     };
     together(sides).or_else(|| together(Vec::new())).unwrap_or_else(|| measured.to_vec())
+}
+
+/// Where the correction of a clock changes faster from packet to packet than any drift. An estimate that has a jump a little too early or too late may have packets within the time that a clock which
+/// was set forward leaves out: changes from packet to packet within `short` are one jump.
+fn jumps(times: &[i64], offset: impl Fn(i64) -> i64, short: i64) -> Vec<ClockJump> {
+    let mut jumps: Vec<ClockJump> = Vec::new();
+    for (from, until) in times.iter().copied().zip(times.iter().copied().skip(1)) {
+        let rise = offset(until) - offset(from);
+        if rise.abs() <= JUMP.1 || rise.abs() as f64 <= JUMP.0 * (until - from) as f64 {
+            continue;
+        }
+        match jumps.last_mut() {
+            Some(last)
+                if from - last.between.1 <= BURST
+                    && until - last.between.0 <= short
+                    && last.rise.signum() == rise.signum() =>
+            {
+                *last = ClockJump { between: (last.between.0, until), rise: offset(until) - offset(last.between.0) };
+            }
+            _ => jumps.push(ClockJump { between: (from, until), rise }),
+        }
+    }
+    jumps
+}
+
+/// Offsets that were measured, and of the others those with which time goes on between all of them: a single one that contradicts is no reason to do without the rest.
+fn rising(measured: &[ClockOffset], made: Vec<ClockOffset>) -> Vec<ClockOffset> {
+    let mut all: Vec<(ClockOffset, bool)> = measured.iter().map(|offset| (*offset, true)).collect();
+    all.extend(made.into_iter().map(|offset| (offset, false)));
+    all.sort_by_key(|(offset, was_measured)| (offset.time, !was_measured));
+    let shown = |offset: &ClockOffset| i128::from(offset.time) + i128::from(offset.offset);
+    let mut kept: Vec<(ClockOffset, bool)> = Vec::new();
+    for (offset, was_measured) in all {
+        let contradicts = |last: &(ClockOffset, bool)| last.0.time == offset.time || shown(&last.0) >= shown(&offset);
+        while was_measured && kept.last().is_some_and(|last| !last.1 && contradicts(last)) {
+            kept.pop();
+        }
+        if was_measured || !kept.last().is_some_and(contradicts) {
+            kept.push((offset, was_measured));
+        }
+    }
+    kept.into_iter().map(|(offset, _)| offset).collect()
 }
 
 /// An offset at `time`, as it goes on from that at `near`, by the drift between there and `far`, on the same side of a jump.
@@ -231,3 +275,7 @@ fn continued(near: i64, far: i64, time: i64, offset: impl Fn(i64) -> i64) -> i64
     let drift = if drift.abs() < JUMP.0 { drift } else { 0.0 };
     offset(near) + ((time - near) as f64 * drift).round() as i64
 }
+
+#[cfg(test)]
+#[path = "gossiped_tests.rs"]
+mod tests;

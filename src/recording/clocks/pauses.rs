@@ -34,6 +34,10 @@ const UNSEEN: f64 = 0.2;
 const NEARLY: f64 = 0.9;
 /// The logarithm of how many times as likely as any other pause one must be: twenty times.
 const DECISIVE: f64 = 3.0;
+/// The same of a pause that is not between the two packets, but up to so many nanoseconds beside them: one that was delayed by as much as the clock has jumped is taken to be on the
+/// wrong side of the jump. Four hundred times.
+const BESIDE: i64 = 60_000_000;
+const MORE_DECISIVE: f64 = 6.0;
 
 impl Plan {
     /// The pauses of a node in which its clock jumped, as first and last time, as far as its events tell.
@@ -69,7 +73,7 @@ impl Plan {
                 return vec![None; jumps.len()];
             }
         }
-        jumps.iter().map(|jump| place(&all, *jump)).collect()
+        jumps.iter().map(|jump| found(&all, *jump)).collect()
     }
 }
 
@@ -79,6 +83,8 @@ struct Usual {
     /// Those that there were, in order, and how far around each others are expected.
     lengths: Vec<(f64, f64)>,
     unseen: f64,
+    /// Clearly below all that there were: whoever sleeps does not wake up early, so the more there were, the less likely is one.
+    too_short: f64,
 }
 
 impl Usual {
@@ -89,6 +95,7 @@ impl Usual {
         }
         lengths.sort_unstable_by(f64::total_cmp);
         let range = lengths.last()? - lengths.first()? + least;
+        let too_short = lengths.first()? - least;
         // The distance within which the next few are, on whichever side.
         let width = |place: usize| {
             let from = place.saturating_sub(NEIGHBOURS).min(count - 1 - NEIGHBOURS);
@@ -99,18 +106,26 @@ impl Usual {
             (from..=place.min(count - 1 - NEIGHBOURS)).map(far).fold(f64::INFINITY, f64::min).max(least)
         };
         let widths: Vec<f64> = (0..count).map(width).collect();
-        Some(Usual { lengths: lengths.into_iter().zip(widths).collect(), unseen: UNSEEN / range })
+        Some(Usual { lengths: lengths.into_iter().zip(widths).collect(), unseen: UNSEEN / range, too_short })
     }
 
     /// The logarithm of how likely a length is, but for a constant.
     fn likely(&self, length: f64) -> f64 {
         let near = self.lengths.iter().filter(|(known, width)| (known - length).abs() <= *width);
-        (near.map(|(_, width)| 0.5 / width).sum::<f64>() + self.unseen).ln()
+        let unseen = if length < self.too_short { self.unseen / self.lengths.len() as f64 } else { self.unseen };
+        (near.map(|(_, width)| 0.5 / width).sum::<f64>() + unseen).ln()
     }
 }
 
-/// The pause of all threads of a node in which its clock jumped.
-fn place(threads: &[Vec<TimedEvent>], jump: ClockJump) -> Option<(i64, i64)> {
+/// The pause in which the clock jumped: one that is clear, be it beside the two packets, or else one between them.
+fn found(threads: &[Vec<TimedEvent>], jump: ClockJump) -> Option<(i64, i64)> {
+    let (from, until) = jump.between;
+    let beside = ClockJump { between: (from - BESIDE, until + BESIDE), ..jump };
+    place(threads, beside, (MORE_DECISIVE, MORE_DECISIVE)).or_else(|| place(threads, jump, (0.0, DECISIVE)))
+}
+
+/// The pause of all threads of a node in which its clock jumped, if that is so much likelier than that it did not, and than any other one.
+fn place(threads: &[Vec<TimedEvent>], jump: ClockJump, (likely, decisive): (f64, f64)) -> Option<(i64, i64)> {
     let ((from, until), rise) = (jump.between, jump.rise as f64);
     let mut lengths: HashMap<(usize, u32, u32), Vec<f64>> = HashMap::new();
     let inside = |one: &TimedEvent, other: &TimedEvent| other.0 > from && one.0 < until;
@@ -155,7 +170,7 @@ fn place(threads: &[Vec<TimedEvent>], jump: ClockJump) -> Option<(i64, i64)> {
             }
         }
     }
-    best.filter(|(score, _)| *score >= 0.0 && *score >= second + DECISIVE).map(|(_, pause)| pause)
+    best.filter(|(score, _)| *score >= likely && *score >= second + decisive).map(|(_, pause)| pause)
 }
 
 #[cfg(test)]
@@ -181,14 +196,43 @@ mod tests {
                 let jump = ClockJump { between, rise: -by };
                 let at = (2 * jumps) as usize;
                 assert_eq!(
-                    place(std::slice::from_ref(&events), jump),
+                    found(std::slice::from_ref(&events), jump),
                     Some((events[at - 1].0, events[at].0)),
                     "{by} at {jumps}"
                 );
-                let (from, until) = place(&[events.clone(), other], jump).unwrap_or_else(|| panic!("{by} at {jumps}"));
+                let (from, until) = found(&[events.clone(), other], jump).unwrap_or_else(|| panic!("{by} at {jumps}"));
                 assert!(events[at - 1].0 <= from && until <= events[at].0, "{by} at {jumps}: {from} to {until}");
             }
         }
+    }
+
+    /// The packets are on one side of it, since the last one before it or the first one after it was late.
+    #[test]
+    fn a_pause_beside_the_packets_is_found_if_it_is_clear() {
+        for by in [500_000, -500_000] {
+            let events = thread(200, 100, by, 1);
+            let pause = (events[199].0, events[200].0);
+            for between in [(pause.0 - 45_000_000, pause.0 - 1_000_000), (pause.1 + 20_000_000, pause.1 + 20_060_000)] {
+                assert_eq!(found(std::slice::from_ref(&events), ClockJump { between, rise: -by }), Some(pause), "{by}");
+            }
+            let between = (pause.0 - 200_000_000, pause.0 - 100_000_000);
+            assert_eq!(found(std::slice::from_ref(&events), ClockJump { between, rise: -by }), None, "too far away");
+        }
+    }
+
+    /// On a busy machine, those who sleep for 10 ms wake up as much as 8 ms late, but never early.
+    #[test]
+    fn a_pause_that_is_shorter_than_any_has_the_jump_however_uneven_they_are() {
+        let (jumps, by, mut time) = (100, 500_000, 0);
+        let mut events = Vec::new();
+        for call in 0..200_i64 {
+            let late = if call == jumps { 80_000 } else { 30_000 + call * 2_654_435_761 % 8_000_009 };
+            time += 10_000_000 + late - if call == jumps { by } else { 0 };
+            events.extend([(time, 6), (time + 5_000, 7)]);
+        }
+        let pause = (events[2 * jumps as usize - 1].0, events[2 * jumps as usize].0);
+        let between = (pause.0 - 30_000_000, pause.1 + 40_000_000);
+        assert_eq!(found(&[events], ClockJump { between, rise: by }), Some(pause));
     }
 
     #[test]
@@ -200,9 +244,9 @@ mod tests {
             .map(|time| (time, 6))
             .collect();
         let jump = ClockJump { between: (960_000_000, 1_040_000_000), rise: -500_000 };
-        assert_eq!(place(&[events], jump), None);
-        assert_eq!(place(&[], jump), Some(jump.between), "no events");
+        assert_eq!(found(&[events], jump), None);
+        assert_eq!(found(&[], jump), Some(jump.between), "no events");
         // Of a clock that did not jump.
-        assert_eq!(place(&[thread(200, 300, 0, 1)], jump), None);
+        assert_eq!(found(&[thread(200, 300, 0, 1)], jump), None);
     }
 }

@@ -95,8 +95,7 @@ pub(super) struct AgentPeers {
     data: BTreeMap<String, String>,
     sensors: Sensors,
     reading: Reading,
-    /// Nodes of a group, and whether there are many nodes.
-    group: u32,
+    /// Whether there are many nodes.
     large: bool,
     summarised: Option<Instant>,
     neighbours: Neighbours,
@@ -126,7 +125,6 @@ impl AgentPeers {
         if let Some(nodes) = job.about.nodes {
             config = config.layered(nodes);
         }
-        let group = config.group_sizes.first().copied().unwrap_or(u32::MAX);
         let node =
             Node::new(config, clock::raw()).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
         let mut peers = AgentPeers {
@@ -140,7 +138,6 @@ impl AgentPeers {
             data: BTreeMap::new(),
             sensors: Sensors::new(Path::new("/")),
             reading: Reading::default(),
-            group,
             large,
             summarised: None,
             neighbours: Neighbours::new(own.number, job.about.begun),
@@ -200,11 +197,10 @@ impl AgentPeers {
     /// Looks at what the nodes have together, and tells other groups of this one.
     fn look_together(&mut self) {
         let in_force = InForce::of(&self.node);
-        let first = self.node.id().0 / self.group * self.group;
-        let group = of_group(&self.node, first..first.saturating_add(self.group), RESOURCES);
+        let group = of_group(&self.node, RESOURCES);
         let readings: Vec<Reading> = group.members.iter().map(|member| member.2.clone()).collect();
         let own = GroupAggregates::of(&readings, &wanted(&in_force));
-        let mut groups = of_others(&self.node, self.group, SUMMARY);
+        let mut groups = of_others(&self.node, SUMMARY);
         let every = SUMMARISE[usize::from(self.large)];
         let due = self.summarised.is_none_or(|last| last.elapsed() > every);
         if group.is_lowest && due && self.node.groups().count() > 1 {

@@ -60,7 +60,8 @@ pub(super) struct LiveGroup {
 }
 
 /// The group of this node, with what its members read under that key.
-pub(super) fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> LiveGroup {
+pub(super) fn of_group(node: &Node, readings: u16) -> LiveGroup {
+    let group = node.config().group_of(node.id());
     let members = node.members().filter(|member| group.contains(&member.id.0) && member.liveness.is_there());
     let members: Vec<_> = members.collect();
     let is_lowest = members.iter().map(|member| member.id).min() == Some(node.id());
@@ -72,12 +73,12 @@ pub(super) fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) 
 }
 
 /// The groups of other nodes, as the lowest living node of each tells of it.
-pub(super) fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<GroupAggregates> {
-    let own = node.id().0 / size;
+pub(super) fn of_others(node: &Node, summaries: u16) -> Vec<GroupAggregates> {
+    let own = node.config().group_of(node.id());
     let mut groups = BTreeMap::new();
-    for member in node.members().filter(|member| member.id.0 / size != own && member.liveness.is_there()) {
+    for member in node.members().filter(|member| !own.contains(&member.id.0) && member.liveness.is_there()) {
         if let Some(summary) = node.get(member.id, summaries).and_then(|bytes| GroupAggregates::decode(bytes).ok()) {
-            groups.entry(member.id.0 / size).or_insert(summary);
+            groups.entry(node.config().group_of(member.id).start).or_insert(summary);
         }
     }
     groups.into_values().collect()

@@ -28,7 +28,7 @@ pub enum Choice {
     BinaryRoundRobin,
 }
 
-/// Parameters of a [`Node`](super::Node). All nodes of a job need the same `key`, `interval`, `group_sizes`.
+/// Parameters of a [`Node`](super::Node). All nodes of a job need the same `key`, `interval`, `group_sizes`, `nodes`.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Number of this node.
@@ -55,6 +55,8 @@ pub struct Config {
     /// Members of a group in each layer but the last: `[8]` makes groups of 8 nodes and one group of all these groups,
     /// `[46, 46]` three layers, an empty list a single layer.
     pub group_sizes: Vec<u32>,
+    /// How many nodes the job has, 0 if that is not known: a last group of one or two members joins the group before it, in every layer.
+    pub nodes: u32,
     /// Every how many intervals a node gossips in each higher layer too.
     pub upper_every: u32,
     /// One message in so many asks for an answer with times ([`RoundTrip`](super::RoundTrip)), in no pattern; 0 is never.
@@ -84,6 +86,7 @@ impl Config {
             consensus: 100 * MILLISECOND,
             witnesses: 2,
             group_sizes: Vec::new(),
+            nodes: 0,
             upper_every: 3,
             probe_every: 5,
             clock_packets: 0,
@@ -100,6 +103,7 @@ impl Config {
         let layers = if nodes <= 16 { 1 } else { (2..).find(|&layers| holds(COMFORTABLE, layers, nodes)).unwrap_or(2) };
         let size = (2..COMFORTABLE).find(|&size| holds(size, layers, nodes)).unwrap_or(COMFORTABLE);
         self.group_sizes = vec![size; layers as usize - 1];
+        self.nodes = nodes;
         self.directory &= layers < 3;
         self
     }

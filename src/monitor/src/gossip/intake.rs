@@ -14,6 +14,8 @@ use std::net::SocketAddr;
 const MOST_WELCOMES: usize = 64;
 /// Most answers to requests of other groups for the time, per interval.
 const MOST_ANSWERS: u32 = 1;
+/// Most replies to nodes that have not heard of this node's group, per interval.
+const MOST_REPLIES: u32 = 16;
 /// How often a nearer node that somebody told of is asked, if the first packet is lost.
 const ASK_NEARER: u32 = 20;
 /// Most packets with all that is known for one newcomer.
@@ -85,11 +87,23 @@ impl Node {
         for record in &message.records {
             self.take_record(record, common, now);
         }
+        if message.asks {
+            self.reply(common, sender, now);
+        }
         if message.probe && self.answers_to(common) {
             self.outgoing.push(Outgoing::Answer(sender, header.time, stamp));
         }
         if let Some((t1, t2)) = message.echo.filter(|&(t1, _)| self.peers.answered(header.from, t1)) {
             self.round_trips.push(RoundTrip { peer: header.from, t1, t2, t3: header.time, t4: stamp });
+        }
+    }
+
+    /// Gossip for a node that has not heard of this node's group for long, with a heartbeat that it cannot know yet.
+    fn reply(&mut self, common: usize, sender: Contact, now: Time) {
+        if let Some(layer) = self.layers.get_mut(common).filter(|_| common > 0 && self.replies < MOST_REPLIES) {
+            layer.beat(now, 0);
+            self.replies += 1;
+            self.outgoing.push(Outgoing::Gossip(sender));
         }
     }
 

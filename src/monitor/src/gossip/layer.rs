@@ -5,7 +5,8 @@
 //! suspect vector as of its newest heartbeat. A suspect is dead when every member that is not suspected itself suspects it.
 
 use super::message::Section;
-use super::sets::{MOST, Set};
+use super::sets::Set;
+use super::shape::LayerShape;
 use super::types::{Liveness, Time};
 
 /// A layer of fewer groups has their patience.
@@ -49,8 +50,7 @@ pub(crate) struct Layer {
     pub base: u32,
     /// How many of the layer's entries there can be.
     pub most: usize,
-    /// How many nodes an entry stands for.
-    pub span: u32,
+    pub shape: LayerShape,
     cleanup: Time,
     /// What the cleanup time is longer by for each doubling of the number of entries.
     per_doubling: Time,
@@ -65,17 +65,17 @@ pub(crate) struct Layer {
 impl Layer {
     /// The layers of a node: one per group size, and the last.
     pub(crate) fn all(config: &super::Config, now: Time, heartbeat: u64) -> Vec<Layer> {
-        let (mut span, mut layers) = (1u32, Vec::new());
-        for (place, size) in config.group_sizes.iter().copied().chain([0]).enumerate() {
-            let index = config.id.0 / span;
-            let (base, most) = index.checked_div(size).map_or((0, MOST), |group| (group * size, size as usize));
+        let mut layers = Vec::new();
+        for (place, shape) in LayerShape::all(config).into_iter().enumerate() {
+            let index = shape.entry(config.id.0);
+            let (base, most) = shape.group(index);
             let level = place as u8 + 1;
             let mut layer = Layer {
                 level,
                 own: (index - base) as usize,
                 base,
                 most,
-                span,
+                shape,
                 cleanup: config.cleanup,
                 // Two messages of each node in this layer.
                 per_doubling: 2 * config.interval * u64::from(config.upper_every) * u64::from(level - 1),
@@ -89,14 +89,13 @@ impl Layer {
                 layer.add(layer.own, heartbeat, now);
             }
             layers.push(layer);
-            span = span.saturating_mul(size.max(1));
         }
         layers
     }
 
     /// Local index of the entry that a node belongs to, if it is in this group.
     pub(crate) fn local(&self, node: u32) -> Option<usize> {
-        self.local_entry(node / self.span)
+        self.local_entry(self.shape.entry(node))
     }
 
     /// Local index of an entry by its number in the job.
@@ -251,6 +250,14 @@ impl Layer {
         let entries = self.entries.len().max(LEAST_GROUPS);
         let doublings = entries.next_power_of_two().trailing_zeros();
         self.cleanup + self.per_doubling * u64::from(doublings)
+    }
+
+    /// Groups that have been silent for so long that no word of them seems to be on its way any more. Whoever asks one of their nodes itself gives it the same time to answer that a node of the own group has.
+    pub(crate) fn to_ask(&self, now: Time) -> Vec<usize> {
+        let usual = self.patience() - self.cleanup;
+        let silent = |entry: &LayerEntry| entry.liveness.is_there() && now.saturating_sub(entry.heard) > usual;
+        let groups = self.iter().filter(|&(index, entry)| self.level > 1 && index != self.own && silent(entry));
+        groups.map(|(index, _)| index).collect()
     }
 
     /// Finds who has been silent for too long, and who is dead by consensus.

@@ -108,8 +108,26 @@ fn the_layers_of_a_node_follow_from_its_number() {
     let address = "10.0.0.1:1".parse().expect("an address");
     let config = Config { group_sizes: vec![4, 3], ..Config::new(NodeId(17), address, [0; 32]) };
     let layers = Layer::all(&config, 0, 1);
-    let places: Vec<_> = layers.iter().map(|layer| (layer.level, layer.base, layer.own, layer.span)).collect();
+    let places: Vec<_> = layers.iter().map(|layer| (layer.level, layer.base, layer.own, layer.shape.span)).collect();
     assert_eq!(places, [(1, 16, 1, 1), (2, 3, 1, 4), (3, 0, 1, 12)]);
     assert_eq!((layers[0].local(19), layers[0].local(20), layers[1].local(20)), (Some(3), None, Some(2)));
     assert_eq!((layers[1].local(11), layers[2].local(11)), (None, Some(0)));
+}
+
+/// The patience with a group is longer than with a node, since word of it takes longer. When that time is over it is asked, and then has as much time as a node.
+#[test]
+fn silent_groups_are_asked_before_they_are_suspected() {
+    let address = "10.0.0.1:1".parse().expect("an address");
+    let config = Config { group_sizes: vec![4], ..Config::new(NodeId(0), address, [0; 32]) };
+    let mut layers = Layer::all(&config, 0, 10);
+    for layer in &mut layers {
+        merged(layer, &Section { level: layer.level, heartbeats: vec![(1, 10), (2, 10)], rows: Vec::new() }, 0);
+    }
+    let usual = layers[1].patience() - SECOND;
+    let asked = [usual, usual + 1].map(|silent| layers[1].to_ask(silent));
+    assert_eq!(asked, [vec![], vec![1, 2]]);
+    assert_eq!(ticked(&mut layers[1], usual + SECOND), []);
+    assert_eq!(ticked(&mut layers[1], usual + SECOND + 1), [Change::Suspected(1), Change::Suspected(2)]);
+    assert_eq!(layers[1].to_ask(usual + SECOND + 1), [1, 2], "and as long as they are suspected");
+    assert!(layers[0].to_ask(usual + 1).is_empty(), "members of the group say themselves that they live");
 }

@@ -58,6 +58,8 @@ pub(crate) struct PacketContent<'a> {
     pub probe: bool,
     /// The sender is new, and asks for everything.
     pub hello: bool,
+    /// The sender has not heard of the receiver's group for long, and asks for gossip in return.
+    pub asks: bool,
     /// t1 and t2 of the request that this answers; t3 is the time in the header.
     pub echo: Option<(Time, Time)>,
 }
@@ -68,6 +70,7 @@ const CONTACTS: u8 = 3;
 const PROBE: u8 = 4;
 const ECHO: u8 = 5;
 const HELLO: u8 = 6;
+const ASKS: u8 = 7;
 
 impl<'a> PacketContent<'a> {
     /// Appends the message. `base` is a heartbeat near those in it; the reader needs the same.
@@ -102,6 +105,9 @@ impl<'a> PacketContent<'a> {
         if self.hello {
             out.push(HELLO);
         }
+        if self.asks {
+            out.push(ASKS);
+        }
         if let Some((t1, t2)) = self.echo {
             out.push(ECHO);
             put_number(out, t1);
@@ -130,6 +136,7 @@ impl<'a> PacketContent<'a> {
                 }
                 PROBE => message.probe = true,
                 HELLO => message.hello = true,
+                ASKS => message.asks = true,
                 ECHO => message.echo = Some((reader.number()?, reader.number()?)),
                 _ => return Err(Malformed::Unknown),
             }
@@ -195,7 +202,7 @@ mod tests {
         let records = vec![GossipRecord { key, everywhere: true, version: 1_003, bytes: b"load" }];
         let address = "10.0.0.7:5000".parse().expect("an address");
         let contacts = vec![Contact { id: NodeId(7), address, incarnation: 1 << 60 }];
-        PacketContent { sections, records, contacts, probe: true, hello: true, echo: Some((5, u64::MAX)) }
+        PacketContent { sections, records, contacts, probe: true, hello: true, asks: true, echo: Some((5, u64::MAX)) }
     }
 
     #[test]

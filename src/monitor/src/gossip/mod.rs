@@ -18,6 +18,7 @@ mod records;
 mod round;
 mod seal;
 mod sets;
+mod shape;
 mod status;
 mod table;
 mod types;

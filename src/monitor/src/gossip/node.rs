@@ -44,6 +44,8 @@ pub struct Node {
     pub(crate) hurried: bool,
     /// Answers to nodes of other groups since the last round.
     pub(crate) answers: u32,
+    /// Replies since the last round to nodes that had not heard of this node's group.
+    pub(crate) replies: u32,
     /// When the caller called last.
     pub(crate) last_call: Time,
     /// Where to ask for admission, until gossip comes from there, and how often still.
@@ -98,6 +100,7 @@ impl Node {
             unsaid: false,
             hurried: false,
             answers: 0,
+            replies: 0,
             last_call: now,
             joining: Vec::new(),
             closest: usize::MAX,

@@ -14,6 +14,8 @@ pub(crate) enum Outgoing {
     /// Gossip to somebody who does not know this node yet.
     Hello(Contact),
     Gossip(Contact),
+    /// Gossip to a node of a group that has been silent, which is to answer with its own.
+    Question(Contact),
     /// Gossip list and suspect matrix of the group alone.
     Suspicions(Contact),
     /// Records for a newcomer, and others whom it should know.

@@ -1,6 +1,7 @@
 //! What a node sends: one gossip message per interval, in higher layers some, answers, and all it knows to newcomers.
 
 use super::config::Choice;
+use super::layer::Layer;
 use super::message::{Contact, PacketContent, RecordKey};
 use super::node::Node;
 use super::outgoing::Outgoing;
@@ -14,6 +15,8 @@ const TRY_DEAD: u64 = 10;
 const ASK_AGAIN: u64 = 5;
 /// Messages per interval while a member of the group is suspected.
 const HURRIED: u64 = 3;
+/// Most silent groups of a layer whose nodes are asked at once.
+const MOST_ASKED: usize = 4;
 /// To how many a farewell is said.
 const FAREWELLS: usize = 5;
 /// Most of a layer to whom news are told at once.
@@ -100,7 +103,7 @@ impl Node {
     fn gossip_round(&mut self, now: Time) {
         self.round += 1;
         let round = self.round;
-        self.answers = 0;
+        (self.answers, self.replies) = (0, 0);
         (0..self.layers.len()).for_each(|level| self.tick(level, now));
         self.layers[0].beat(now, 0);
         self.unsaid = false;
@@ -123,9 +126,22 @@ impl Node {
             if let Some(other) = self.upper_target(level, |state| state != Liveness::Dead) {
                 self.gossip_with(other);
             }
+            self.ask_silent_groups(level, now);
         }
         if round.is_multiple_of(TRY_DEAD) {
             self.try_dead();
+        }
+    }
+
+    /// Word of a group may have got lost on its way through other nodes; before it is called dead, its own nodes are asked.
+    fn ask_silent_groups(&mut self, level: usize, now: Time) {
+        let layer = self.layers[level].level;
+        let mut groups = self.layers[level].to_ask(now);
+        groups.retain(|&index| self.peers.knows_group(layer, index));
+        for _ in 0..MOST_ASKED.min(groups.len()) {
+            let index = groups.swap_remove(self.random.below(groups.len() as u64) as usize);
+            let asked = self.peers.of_group(layer, index, &mut self.random).and_then(|id| self.peers.get(id));
+            self.outgoing.extend(asked.map(Outgoing::Question));
         }
     }
 
@@ -229,6 +245,7 @@ impl Node {
             Outgoing::Welcome(contact) => (PacketKind::Welcome, contact),
             Outgoing::Hello(contact)
             | Outgoing::Gossip(contact)
+            | Outgoing::Question(contact)
             | Outgoing::Suspicions(contact)
             | Outgoing::Everything(contact, _)
             | Outgoing::News(contact, _)
@@ -255,6 +272,10 @@ impl Node {
                 message.hello = true;
             }
             Outgoing::Gossip(contact) => (message, keys) = self.gossip(contact, now),
+            Outgoing::Question(contact) => {
+                (message, keys) = self.gossip(contact, now);
+                message.asks = true;
+            }
             Outgoing::Suspicions(_) => message.sections = vec![self.layers[0].section()],
             Outgoing::Everything(contact, records) => {
                 message.contacts = self.introductions(contact.id);
@@ -316,10 +337,8 @@ impl Node {
     /// Those this node knows who are nearest to a newcomer.
     fn introductions(&self, newcomer: NodeId) -> Vec<Contact> {
         let distance = |id: NodeId| {
-            self.layers.iter().position(|layer| {
-                let size = (layer.most as u32).saturating_mul(layer.span);
-                id.0 / size == newcomer.0 / size
-            })
+            let group = |layer: &Layer, id: NodeId| layer.shape.group(layer.shape.entry(id.0));
+            self.layers.iter().position(|layer| group(layer, id) == group(layer, newcomer))
         };
         let mut contacts: Vec<Contact> = self.peers.contacts().collect();
         contacts.retain(|contact| contact.id != newcomer && contact.id != self.config.id);

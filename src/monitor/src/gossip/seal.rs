@@ -9,7 +9,7 @@ use super::types::{NodeId, Time};
 use crate::wire::{Malformed, PacketReader, put_difference, put_number};
 
 /// First byte of every packet: changes with the format.
-const VERSION: u8 = 0x71;
+const VERSION: u8 = 0x72;
 /// Bytes of the seal.
 pub(crate) const SEAL: usize = 16;
 /// Addressee of requests to join.

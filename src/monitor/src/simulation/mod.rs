@@ -108,6 +108,11 @@ impl GossipScenario {
         }
     }
 
+    /// Of the nodes of a group, those that there are.
+    fn existing(&self, group: Range<u32>) -> Range<u32> {
+        group.start..group.end.min(self.nodes)
+    }
+
     /// Whom a node asks for admission: the first of its group, that one the first of the next larger group, and so on.
     fn door(&self, id: u32) -> u32 {
         let mut span = 1u32;

@@ -272,11 +272,10 @@ impl<'a> GossipRun<'a> {
             self.outcome.round_trips += node.round_trips().len() as u64;
             let since = self.counting;
             for event in node.events().into_iter().filter(|event| counts && event.at >= since) {
-                let span = self.scenario.config.group_sizes.first().copied().unwrap_or(u32::MAX);
                 let gone: Vec<u32> = match event.kind {
                     EventKind::Dead(id) => vec![id.0],
-                    EventKind::GroupDead(2, group) => {
-                        (group * span..((group + 1) * span).min(self.scenario.nodes)).collect()
+                    EventKind::GroupDead(layer, group) => {
+                        self.scenario.existing(self.scenario.config.nodes_of(layer, group)).collect()
                     }
                     EventKind::Suspected(id) => {
                         let place = &self.places[id.0 as usize];
@@ -297,13 +296,11 @@ impl<'a> GossipRun<'a> {
                 }
             }
         }
-        let size = self.scenario.config.group_sizes.first().copied().unwrap_or(u32::MAX);
         // Who stands still can be told nothing; whoever asks the agents is not answered by it either.
         let living =
             |id: &u32| self.places[*id as usize].node.is_some() && now >= self.places[*id as usize].stopped_until;
         for (&id, death) in self.deaths.iter_mut().filter(|(_, death)| death.detection.all.is_none()) {
-            let start = id / size * size;
-            let mut group = (start..start.saturating_add(size).min(self.scenario.nodes)).filter(living);
+            let mut group = self.scenario.existing(self.scenario.config.group_of(NodeId(id))).filter(living);
             let after = now - death.at;
             if death.detection.first.is_some() && group.all(|id| death.knowing.contains(&id)) {
                 death.detection.group.get_or_insert(after);
@@ -328,10 +325,9 @@ impl<'a> GossipRun<'a> {
             self.outcome.packets_per_second += sent as f64 / seconds;
             self.outcome.most_bits_per_second = self.outcome.most_bits_per_second.max(bits);
             self.outcome.refused += counters.forged + counters.replayed + counters.misdirected + counters.malformed;
-            let size = self.scenario.config.group_sizes.first().copied().unwrap_or(u32::MAX);
-            let start = node.id().0 / size * size;
             let mut complete = true;
-            for id in (start..start.saturating_add(size).min(self.scenario.nodes)).filter(|&id| living[id as usize]) {
+            let group = self.scenario.existing(self.scenario.config.group_of(node.id()));
+            for id in group.filter(|&id| living[id as usize]) {
                 complete &= node.member(NodeId(id)).is_some_and(|member| member.liveness == Liveness::Alive);
                 let age =
                     node.get(NodeId(id), SENSORS).filter(|_| id != node.id().0).and_then(|bytes| bytes.first_chunk());
@@ -365,7 +361,6 @@ fn notice(death: &mut Death, viewer: u32, at: Time) {
 
 /// Whether a node is the lowest living one of its group.
 fn leads(node: &Node) -> bool {
-    let size = node.config().group_sizes.first().copied().unwrap_or(u32::MAX);
-    let start = node.id().0 / size * size;
-    (start..node.id().0).all(|id| node.member(NodeId(id)).is_none_or(|member| member.liveness != Liveness::Alive))
+    let first = node.config().group_of(node.id()).start;
+    (first..node.id().0).all(|id| node.member(NodeId(id)).is_none_or(|member| member.liveness != Liveness::Alive))
 }

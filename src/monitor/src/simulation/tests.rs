@@ -78,14 +78,29 @@ fn though_nodes_stand_still_every_dead_node_is_named_within_two_seconds() {
     }
 }
 
-/// The last group of a layer may be one node, of which seven others hear late. With four of the first 24 seeds (1, 8, 17 and 19) it is called dead within the four minutes, pauses and losses coming together.
+/// The last group of a layer may be one node, of which seven others hear late. Unless they ask it before, it is called dead within the four minutes with each of these seeds, pauses and losses coming together.
 #[test]
 fn a_group_of_one_node_beside_another_is_not_called_dead() {
     let pauses = Some(Pauses { every: 20 * SECOND, longest: 800 * MILLISECOND });
     let mut scenario = GossipScenario { pauses, loss: 10_000, duration: 240 * SECOND, ..GossipScenario::new(57) };
     (scenario.config.group_sizes, scenario.config.directory) = (vec![7, 7], false);
-    for seed in 2..6 {
+    // With the number of nodes there would be no such group.
+    scenario.config.nodes = 0;
+    for seed in [1, 8, 17, 19] {
         assert_eq!(GossipScenario { seed, ..scenario.clone() }.run().false_deaths, 0, "seed {seed}");
+    }
+}
+
+/// As an entry of the layer above, a group of one node would be named after more than three seconds.
+#[test]
+fn the_last_node_is_named_as_soon_as_any_other_one() {
+    for (seed, nodes) in [(1, 57), (2, 57), (3, 58), (4, 73)] {
+        let faults = vec![(SECOND, Fault::Kill(nodes - 1..nodes))];
+        let outcome =
+            GossipScenario { faults, seed, loss: 10_000, duration: 6 * SECOND, ..GossipScenario::new(nodes) }.run();
+        let all = outcome.detections[0].all.unwrap_or(Time::MAX);
+        assert!(all <= 1_700 * MILLISECOND, "{nodes} nodes, seed {seed}: {} ms", all / MILLISECOND);
+        assert_eq!((outcome.false_deaths, outcome.wrong_at_end, outcome.incomplete_at_end), (0, 0, 0));
     }
 }
 
