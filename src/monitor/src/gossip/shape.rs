@@ -65,9 +65,10 @@ fn groups(entries: u32, size: u32) -> u32 {
 }
 
 impl Config {
-    /// The nodes of a group, by the layer in which it is an entry and its number there ([`EventKind::GroupDead`](super::EventKind)); the last one's end is open.
+    /// The nodes of a group, by the layer in which it is an entry and its number there ([`EventKind::GroupDead`](super::EventKind)); the last one's end is open. All nodes of a layer that there is not.
     pub fn nodes_of(&self, layer: u8, group: u32) -> Range<u32> {
-        LayerShape::all(self).get(usize::from(layer) - 1).map_or(0..u32::MAX, |shape| shape.nodes(group))
+        let shape = usize::from(layer).checked_sub(1).and_then(|at| LayerShape::all(self).get(at).copied());
+        shape.map_or(0..u32::MAX, |shape| shape.nodes(group))
     }
 
     /// The nodes of the group of nodes that a node is in.
