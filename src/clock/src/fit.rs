@@ -50,8 +50,8 @@ pub struct ClockFit {
     pub stated: bool,
     /// Half the shortest round trip of a pair of clocks that is better than most, in ticks: what either is known to; 0 without any.
     pub half_trip: f64,
-    /// To what the two clocks of a pair in the middle are known against each other by messages, in ticks, if these wait so much that offsets are measured better: half its shortest round trip, and what its
-    /// messages are off. 0 if that, or the largest difference anywhere, is no more than a network takes, and without round trips.
+    /// To what the two clocks of a pair in the middle are known against each other by messages, in ticks, if these wait so much that offsets are measured better: what its messages are off, and half
+    /// its shortest round trip if that varies. 0 if that, or the largest difference anywhere, is no more than a network takes, and without round trips.
     pub doubt: f64,
     /// Whether messages are late nearly always, and thereby predict each other well with wrong clocks.
     pub late: bool,

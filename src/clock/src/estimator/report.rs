@@ -61,6 +61,9 @@ impl Sums {
     }
 }
 
+/// Messages that are off by less than this part of half a round trip always take as long.
+const STEADY: f64 = 0.25;
+
 impl Estimator {
     /// How clocks are estimated: [`Method::Network`] if the best is wanted.
     pub fn method(&self) -> Method {
@@ -159,10 +162,14 @@ impl Estimator {
         (sums, pairs)
     }
 
-    /// To what the two clocks of a pair in the middle are known against each other, in ticks: half its shortest round trip, and what its messages are off. 0 without round trips.
+    /// To what the two clocks of a pair in the middle are known against each other, in ticks: what its messages are off, and half its shortest round trip if that varies. (Messages that always wait for as long tell
+    /// more than that, with recorded offsets.) 0 without round trips.
     pub(super) fn doubt(&self, grid: &Grid) -> f64 {
         let (_, pairs) = self.residuals(grid);
-        let doubt = |(pair, sums): (&(u32, u32), &Sums)| Some(self.uncertainty(*pair)? + sums.deviation());
+        let doubt = |(pair, sums): (&(u32, u32), &Sums)| {
+            let (known, off) = (self.uncertainty(*pair)?, sums.deviation());
+            Some(if off < STEADY * known { off } else { known + off })
+        };
         let doubts: Vec<f64> = pairs.iter().filter_map(doubt).collect();
         if doubts.is_empty() { 0.0 } else { quantile(doubts, 0.5) }
     }
