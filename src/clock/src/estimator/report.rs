@@ -62,7 +62,7 @@ impl Sums {
 }
 
 /// Messages that are off by less than this part of half a round trip always take as long.
-const STEADY: f64 = 0.25;
+const STEADY: f64 = 0.05;
 
 impl Estimator {
     /// How clocks are estimated: [`Method::Network`] if the best is wanted.
