@@ -225,6 +225,24 @@ fn violations_smaller_than_half_a_round_trip_need_a_significant_gain() {
 }
 
 #[test]
+fn violations_that_vanish_are_evidence_enough_for_a_slight_loss() {
+    let reason = |before, worst, mean, anywhere| {
+        let fit = ClockFit { contradiction: 0.0, ..fit(0.0, anywhere, mean, 0.02) };
+        objection(&fit, &left(before, 172_000.0), &left(16, worst)).unwrap_or_default()
+    };
+    assert_eq!(reason(253, 3800.0, -0.06, 115_000.0), "");
+    // Too many are left, they are as bad, messages are predicted worse, clocks differ by more than violations show.
+    for refused in [
+        reason(60, 3800.0, -0.06, 115_000.0),
+        reason(253, 9000.0, -0.06, 115_000.0),
+        reason(253, 3800.0, -0.11, 115_000.0),
+        reason(253, 3800.0, -0.06, 350_000.0),
+    ] {
+        assert!(refused.contains("significantly"), "{refused}");
+    }
+}
+
+#[test]
 fn messages_that_wait_prove_nothing_by_violations_smaller_than_they_tell_clocks_to() {
     let reason = |doubt: f64, mean: f64| {
         let fit = ClockFit { doubt, late: true, half_trip: 17_000.0, ..fit(0.0, 75_000.0, mean, 0.02) };
