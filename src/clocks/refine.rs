@@ -67,7 +67,8 @@ pub(crate) fn refine(
     if !options.presync.refines() && !wanted.latency {
         return Ok(None);
     }
-    let mut estimation = Estimation::new(transport, opened, loaded, options.presync, &wanted)?;
+    let inputs = EstimationInputs::new(transport, opened, loaded, options.presync, wanted)?;
+    let mut estimation = Estimation::begin(&inputs, Vec::new())?;
     let recorded_length = length(span(transport, loaded, &estimation.refined)?);
     let decision = estimation.run(transport, loaded)?;
     // They were those of the last look.
@@ -121,17 +122,41 @@ fn check_options(opened: &TraceHandle, presync: Method, wanted: &RefineOptions) 
     }
 }
 
-/// What all ranks know while clocks are estimated.
-struct Estimation<'a> {
+/// From what clocks are estimated, the same on all ranks.
+struct EstimationInputs<'a> {
     opened: &'a TraceHandle,
     presync: Method,
-    reference: Reference,
-    limits: MeasurementLimits,
-    /// The node of each timeline, and those whose processes have a clock each.
+    wanted: RefineOptions,
+    /// The node of each timeline.
     nodes: Vec<u32>,
-    split: Vec<u32>,
     recorded: Vec<RecordedOffsets>,
     own: Vec<OwnTimeline>,
+}
+
+impl<'a> EstimationInputs<'a> {
+    fn new(
+        transport: &mut dyn Transport,
+        opened: &'a TraceHandle,
+        loaded: &LocalTrace,
+        presync: Method,
+        wanted: RefineOptions,
+    ) -> Result<Self> {
+        let recorded = recorded_offsets(transport, loaded)?;
+        let nodes = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
+        Ok(EstimationInputs { opened, presync, wanted, nodes, recorded, own: loaded.own.clone() })
+    }
+
+    /// Ticks per second.
+    fn resolution(&self) -> u64 {
+        self.opened.definitions.clock.resolution
+    }
+}
+
+/// What all ranks know while clocks are estimated.
+struct Estimation<'a> {
+    inputs: &'a EstimationInputs<'a>,
+    /// Nodes whose processes have a clock each.
+    split: Vec<u32>,
     map: ClockMap,
     /// Works on rank 0 only.
     estimator: Estimator,
@@ -142,50 +167,21 @@ struct Estimation<'a> {
 }
 
 impl<'a> Estimation<'a> {
-    fn new(
-        transport: &mut dyn Transport,
-        opened: &'a TraceHandle,
-        loaded: &LocalTrace,
-        presync: Method,
-        wanted: &RefineOptions,
-    ) -> Result<Self> {
-        let recorded = recorded_offsets(transport, loaded)?;
-        let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
-        let resolution = opened.definitions.clock.resolution;
-        let map = ClockMap::new(&nodes, &recorded, &loaded.own, &[], SAME_CLOCK * resolution as f64)?;
-        let (reference, limits) = (wanted.reference, wanted.limits);
-        let estimator = Estimator::new(&map, resolution, presync, reference, limits).with_workers(opened.workers);
+    fn begin(inputs: &'a EstimationInputs<'a>, split: Vec<u32>) -> Result<Self> {
+        let (resolution, wanted) = (inputs.resolution(), &inputs.wanted);
+        let apart = SAME_CLOCK * resolution as f64;
+        let map = ClockMap::new(&inputs.nodes, &inputs.recorded, &inputs.own, &split, apart)?;
+        let estimator = Estimator::new(&map, resolution, inputs.presync, wanted.reference, wanted.limits);
+        let estimator = estimator.with_workers(inputs.opened.workers);
         let (refined, windows) = (RefinedClocks::new(&map, &[])?, observed_windows(map.bases.len()));
-        let (own, split, waiting) = (loaded.own.clone(), Vec::new(), None);
-        Ok(Estimation {
-            opened,
-            presync,
-            reference,
-            limits,
-            nodes,
-            split,
-            recorded,
-            own,
-            map,
-            estimator,
-            refined,
-            windows,
-            waiting,
-        })
+        Ok(Estimation { inputs, split, map, estimator, refined, windows, waiting: None })
     }
 
-    /// Begins again, with a clock per process on the nodes of these clocks.
+    /// Begins again, with a clock per process on the nodes of these clocks as well.
     fn split(&mut self, clocks: &[u32]) -> Result<()> {
-        let node = |&clock: &u32| self.nodes[self.map.first_timeline[clock as usize] as usize];
-        self.split.extend(clocks.iter().map(node));
-        let resolution = self.opened.definitions.clock.resolution;
-        let apart = SAME_CLOCK * resolution as f64;
-        self.map = ClockMap::new(&self.nodes, &self.recorded, &self.own, &self.split, apart)?;
-        let estimator = Estimator::new(&self.map, resolution, self.presync, self.reference, self.limits);
-        self.estimator = estimator.with_workers(self.opened.workers);
-        self.refined = RefinedClocks::new(&self.map, &[])?;
-        self.windows = observed_windows(self.map.bases.len());
-        self.waiting = None;
+        let node = |&clock: &u32| self.inputs.nodes[self.map.first_timeline[clock as usize] as usize];
+        let split = self.split.iter().copied().chain(clocks.iter().map(node)).collect();
+        *self = Estimation::begin(self.inputs, split)?;
         Ok(())
     }
 
@@ -197,7 +193,7 @@ impl<'a> Estimation<'a> {
             let decision = match asked.take() {
                 Some(stretches) => self.inspect(transport, loaded, &stretches)?,
                 None => {
-                    loaded.retime(self.opened.workers, &self.refined);
+                    loaded.retime(self.inputs.opened.workers, &self.refined);
                     let (first, last) = span(transport, loaded, &self.refined)?.unwrap_or((0, 0));
                     if first <= -RANGE || last >= RANGE {
                         return Ok(out_of_range());
@@ -220,22 +216,22 @@ impl<'a> Estimation<'a> {
 
     /// What rank 0 makes of all messages, in the windows of `grid`.
     fn look(&mut self, transport: &mut dyn Transport, loaded: &mut LocalTrace, grid: Grid) -> Result<Option<Decision>> {
-        let (workers, map) = (self.opened.workers, &self.map);
+        let (workers, map) = (self.inputs.opened.workers, &self.map);
         let (program, clocks, times) = (&loaded.program, &map.of_timeline, loaded.program.times());
         let begins = Begins::meet(transport, workers, program, &times, clocks)?;
         let mut table = observe(transport, workers, program, &times, &begins, clocks, &grid)?;
-        if matches!(self.presync, Method::Auto | Method::Network) {
+        if matches!(self.inputs.presync, Method::Auto | Method::Network) {
             let known = match self.waiting.take() {
                 Some(mut known) => {
                     known.renew(transport, map, table.as_ref())?;
                     known
                 }
-                None => WaitingCallSearch::new(transport, self.opened, loaded, map, table.as_ref())?,
+                None => WaitingCallSearch::new(transport, self.inputs.opened, loaded, map, table.as_ref())?,
             };
             let seen = ObservedTimes { times: &times, begins: &begins, clocks, grid: &grid };
             let waits = known.observe(transport, workers, loaded, &self.refined, seen)?;
             if let Some((table, waits)) = table.as_mut().zip(waits) {
-                table.waits = QuickestWaits { measured: !self.recorded.is_empty(), ..waits };
+                table.waits = QuickestWaits { measured: !self.inputs.recorded.is_empty(), ..waits };
             }
             self.waiting = Some(known);
         }
@@ -249,7 +245,7 @@ impl<'a> Estimation<'a> {
         loaded: &mut LocalTrace,
         stretches: &[ClockInterval],
     ) -> Result<Option<Decision>> {
-        let (workers, map) = (self.opened.workers, &self.map);
+        let (workers, map) = (self.inputs.opened.workers, &self.map);
         loaded.retime(workers, &RefinedClocks::new(map, &[])?);
         let times = loaded.program.times();
         let messages = inspect(transport, workers, &loaded.program, &times, &map.of_timeline, stretches)?;
@@ -266,16 +262,16 @@ impl<'a> Estimation<'a> {
         (knots, fit): (&[Knots], Option<ClockFit>),
         progress: &dyn Progress,
     ) -> Result<Selected> {
-        let (opened, resolution) = (self.opened, self.opened.definitions.clock.resolution);
+        let (opened, resolution) = (self.inputs.opened, self.inputs.resolution());
         let Ok(refined) = RefinedClocks::new(&self.map, knots) else {
             return Ok(Selected::recorded(OUT_OF_RANGE.to_owned()));
         };
-        if self.presync == Method::Auto
+        if self.inputs.presync == Method::Auto
             && has_run_away(recorded_length, length(span(transport, loaded, &refined)?), resolution)
         {
             return Ok(Selected::recorded("the estimate does not converge".to_owned()));
         }
-        let selected = choose(transport, opened.workers, loaded, &refined, self.presync, fit, resolution)?;
+        let selected = choose(transport, opened.workers, loaded, &refined, self.inputs.presync, fit, resolution)?;
         match selected.clocks {
             SelectedClocks::Recorded => loaded.retime_by_locations(opened.workers),
             SelectedClocks::Estimated => adopt(transport, opened, loaded, options, &refined, progress)?,
@@ -293,9 +289,10 @@ impl<'a> Estimation<'a> {
         reason: String,
         progress: &dyn Progress,
     ) -> Result<Selected> {
-        let within = Ticks((WITHIN_NODE * self.opened.definitions.clock.resolution as f64) as i64);
+        let within = Ticks((WITHIN_NODE * self.inputs.resolution() as f64) as i64);
         let shortest = broadcast_value(transport, AnalysisRank::FIRST, self.estimator.latency())?.same_node;
-        let one = self.map.bases.len() == 1 && are_as_one(&self.recorded, self.nodes.len(), shortest.min(within));
+        let one = self.map.bases.len() == 1
+            && are_as_one(&self.inputs.recorded, self.inputs.nodes.len(), shortest.min(within));
         let Some(selected) = one.then(|| undisturbed(transport, loaded)).transpose()?.flatten() else {
             return Ok(Selected::recorded(reason));
         };
@@ -312,8 +309,8 @@ impl<'a> Estimation<'a> {
         progress: &dyn Progress,
     ) -> Result<()> {
         let clocks = RefinedClocks::unmeasured(&self.map);
-        loaded.retime(self.opened.workers, &clocks);
-        adopt(transport, self.opened, loaded, options, &clocks, progress)
+        loaded.retime(self.inputs.opened.workers, &clocks);
+        adopt(transport, self.inputs.opened, loaded, options, &clocks, progress)
     }
 }
 

@@ -99,7 +99,22 @@ impl Estimator {
             (None, None) => grid,
         };
         self.keep_small(&grid);
-        if done { self.done(&anchors, &grid, map) } else { self.next_level(&grid, clocks) }
+        if done {
+            self.groups = groups(&self.observations, clocks);
+            self.centre_groups(map);
+            self.synthesise(map, &grid);
+        }
+        if !self.doubtful.is_empty() {
+            return Decision::Inspect(self.stretches(&grid));
+        }
+        let knots = self.knots(&grid);
+        if done {
+            let fit = (self.wanted == Reference::Auto).then(|| Box::new(self.fit(&anchors, &grid)));
+            Decision::Done(knots, fit)
+        } else {
+            self.refine_windows();
+            Decision::Level(knots, observed_windows(clocks))
+        }
     }
 
     /// What the messages of `table` and the recorded offsets say in the windows of `grid`, with the clocks so far.
@@ -241,29 +256,10 @@ impl Estimator {
         self.grid = Some(*grid);
     }
 
-    /// These are the clocks.
-    fn done(&mut self, anchors: &[Anchor], grid: &Grid, map: &ClockMap) -> Decision {
-        self.groups = groups(&self.observations, map.bases.len());
-        self.centre_groups(map);
-        self.synthesise(map, grid);
-        if !self.doubtful.is_empty() {
-            return Decision::Inspect(self.stretches(grid));
-        }
-        let knots = self.knots(grid);
-        let fit = self.fit(anchors, grid);
-        Decision::Done(knots, (self.wanted == Reference::Auto).then(|| Box::new(fit)))
-    }
-
-    /// Messages of clocks that seem to jump, or another level.
-    fn next_level(&mut self, grid: &Grid, clocks: usize) -> Decision {
-        if !self.doubtful.is_empty() {
-            return Decision::Inspect(self.stretches(grid));
-        }
-        let knots = self.knots(grid);
-        // One step that is too long ends in the wrong place: windows in which clocks bend by more than a latency cannot tell them apart.
+    /// The windows of the next level. One step that is too long ends in the wrong place: windows in which clocks bend by more than a latency cannot tell them apart.
+    fn refine_windows(&mut self) {
         let small = self.asked < COARSE || self.asked * LEAP < self.finest;
         let finer = if small { self.asked * FINER } else { self.finest };
         self.asked = finer.min(self.finest);
-        Decision::Level(knots, observed_windows(clocks))
     }
 }
