@@ -48,7 +48,7 @@ impl Judgement<'_> {
         true_waits: &[Vec<i64>],
     ) -> Result<Option<PhaseAccuracy>> {
         let program = &self.loaded.program;
-        let order = check_clock_condition(self.transport, program, &visited.times[phase])?;
+        let order = check_clock_condition(self.transport, self.base.workers, program, &visited.times[phase])?;
         let latency = self.latency_errors(visited, phase)?;
         let waits = self.late_sender(visited, phase)?;
         let mut wait_errors = Distribution::new()?;

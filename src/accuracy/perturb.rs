@@ -62,7 +62,7 @@ pub(crate) fn load_true_times(session: &mut Session<'_>, anyway: bool) -> Result
         separation: Parameters::default().minimum_separation,
     })?;
     let program = &loaded.program;
-    let found = check_clock_condition(session.transport, program, &program.times())?;
+    let found = check_clock_condition(session.transport, session.opened.workers, program, &program.times())?;
     if found.violated() > 0 {
         let message = format!(
             "{} of {} messages and collectives in the trace itself violate the clock condition, so its times are not \

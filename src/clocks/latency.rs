@@ -5,6 +5,7 @@ use clc_clock::ShortestMessages;
 use clc_engine::comm::Transport;
 use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::Program;
+use clc_trace::workers::Workers;
 use clc_trace::{Result, Ticks};
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 
@@ -15,6 +16,7 @@ use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 /// Failures of the transport.
 pub(super) fn settle_latency(
     transport: &mut dyn Transport,
+    workers: Workers,
     loaded: &mut LocalTrace,
     found: ShortestMessages,
 ) -> Result<()> {
@@ -32,9 +34,9 @@ pub(super) fn settle_latency(
     put(loaded, MinimumLatency::default());
     for recorded in [true, false] {
         let worst = |transport: &mut dyn Transport, loaded: &mut LocalTrace| -> Result<Option<i64>> {
-            let mut surveyed = |program: &Program| check_clock_condition(transport, program, &program.times());
+            let mut surveyed = |program: &Program| check_clock_condition(transport, workers, program, &program.times());
             let program = &mut loaded.program;
-            let found = if recorded { program.as_recorded(surveyed) } else { surveyed(program) };
+            let found = if recorded { program.as_recorded(workers, surveyed) } else { surveyed(program) };
             Ok(found?.worst.map(|worst| worst.ticks))
         };
         put(loaded, MinimumLatency::default());

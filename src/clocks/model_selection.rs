@@ -122,22 +122,22 @@ pub(crate) fn choose(
     resolution: u64,
 ) -> Result<Selected> {
     if let Some(fit) = fit.filter(|fit| method == Method::Auto && fit.is_better_unmeasured())
-        && leaves_none_unmeasured(transport, loaded)?
+        && leaves_none_unmeasured(transport, workers, loaded)?
         // Messages that wait for longer than clocks are apart leave no violation with any of them.
-        && (fit.may_be_unmeasured() || !leaves_none_recorded(transport, loaded)?)
+        && (fit.may_be_unmeasured() || !leaves_none_recorded(transport, workers, loaded)?)
     {
         let gain = fit.unmeasured.map_or(String::new(), |without| evidence(without.gain));
         let reason = format!("without recorded offsets there are no violations{gain}");
         return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
     }
-    let recorded = check_clock_condition(transport, &loaded.program, &loaded.program.times())?;
+    let recorded = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     loaded.retime(workers, estimated);
-    let estimated = check_clock_condition(transport, &loaded.program, &loaded.program.times())?;
+    let estimated = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     let (left, remains) = (ViolationsLeft::of(&recorded), ViolationsLeft::of(&estimated));
     let (before, after) = (left.count, remains.count);
     // The times as they were recorded are possible, and neither the offsets nor the estimate are.
     let measured = fit.is_some_and(|fit| method == Method::Auto && left.may_come_from_offsets(&fit));
-    if measured && before >= MANY && after > 0 && leaves_none_unmeasured(transport, loaded)? {
+    if measured && before >= MANY && after > 0 && leaves_none_unmeasured(transport, workers, loaded)? {
         let reason = format!(
             "without recorded offsets there are no violations, with them {}, with estimated clocks {}",
             count(before),
@@ -172,9 +172,10 @@ pub(crate) fn choose(
 }
 
 /// Whether the times leave no violation as they were recorded, without offsets. Collective over the analysis ranks.
-fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<bool> {
-    let unmeasured =
-        loaded.program.as_recorded(|program| check_clock_condition(transport, program, &program.times()))?;
+fn leaves_none_unmeasured(transport: &mut dyn Transport, workers: Workers, loaded: &mut LocalTrace) -> Result<bool> {
+    let unmeasured = loaded
+        .program
+        .as_recorded(workers, |program| check_clock_condition(transport, workers, program, &program.times()))?;
     Ok(unmeasured.violated() == 0)
 }
 
@@ -182,15 +183,19 @@ fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &mut LocalTrace
 ///
 /// # Errors
 /// Failures of the transport.
-pub(crate) fn undisturbed(transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<Option<Selected>> {
+pub(crate) fn undisturbed(
+    transport: &mut dyn Transport,
+    workers: Workers,
+    loaded: &mut LocalTrace,
+) -> Result<Option<Selected>> {
     let reason = "all processes share a clock: recorded offsets differ by no more than the error of a measurement, and without them there are no violations";
     let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, reason: reason.to_owned() };
-    Ok(leaves_none_unmeasured(transport, loaded)?.then_some(unmeasured))
+    Ok(leaves_none_unmeasured(transport, workers, loaded)?.then_some(unmeasured))
 }
 
 /// Whether the times leave no violation with recorded offsets. Collective over the analysis ranks.
-fn leaves_none_recorded(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<bool> {
-    let recorded = check_clock_condition(transport, &loaded.program, &loaded.program.times())?;
+fn leaves_none_recorded(transport: &mut dyn Transport, workers: Workers, loaded: &LocalTrace) -> Result<bool> {
+    let recorded = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     Ok(recorded.violated() == 0)
 }
 

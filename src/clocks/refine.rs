@@ -88,7 +88,7 @@ pub(crate) fn refine(
     let Estimation { estimator, map, .. } = estimation;
     if wanted.latency {
         let found = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
-        settle_latency(transport, loaded, found)?;
+        settle_latency(transport, opened.workers, loaded, found)?;
     }
     Ok(selected.filter(|_| transport.rank() == AnalysisRank::FIRST).map(|selected| {
         let chosen = match selected.clocks {
@@ -293,7 +293,9 @@ impl<'a> Estimation<'a> {
         let shortest = broadcast_value(transport, AnalysisRank::FIRST, self.estimator.latency())?.same_node;
         let one = self.map.bases.len() == 1
             && are_as_one(&self.inputs.recorded, self.inputs.nodes.len(), shortest.min(within));
-        let Some(selected) = one.then(|| undisturbed(transport, loaded)).transpose()?.flatten() else {
+        let Some(selected) =
+            one.then(|| undisturbed(transport, self.inputs.opened.workers, loaded)).transpose()?.flatten()
+        else {
             return Ok(Selected::recorded(reason));
         };
         self.adopt_unmeasured(transport, loaded, options, progress)?;

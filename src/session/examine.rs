@@ -46,14 +46,16 @@ impl Session<'_> {
         load_options.latency = loaded.program.latency;
 
         self.progress.step("check");
-        let transport = &mut *self.transport;
-        let raw = loaded.program.as_recorded(|program| check_clock_condition(transport, program, &program.times()))?;
+        let (transport, workers) = (&mut *self.transport, self.opened.workers);
+        let raw = loaded
+            .program
+            .as_recorded(workers, |program| check_clock_condition(transport, workers, program, &program.times()))?;
         if !examination.keep_recorded {
             loaded.program.forget_recorded_times();
         }
         return_gaps();
         let times = loaded.program.times();
-        let presynchronised = check_clock_condition(self.transport, &loaded.program, &times)?;
+        let presynchronised = check_clock_condition(self.transport, workers, &loaded.program, &times)?;
         Ok(Examined { loaded, load_options, clocks, raw, presynchronised })
     }
 

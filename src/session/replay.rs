@@ -46,7 +46,7 @@ impl Session<'_> {
         };
         let Replayed { examined, parameters, passes, result } = self.replay(examination, parameters)?;
         let program = &examined.loaded.program;
-        let left = check_clock_condition(self.transport, program, &result.times(program))?;
+        let left = check_clock_condition(self.transport, self.opened.workers, program, &result.times(program))?;
         let corrected = Some((parameters, passes, left, origin(&examined.loaded)));
         Ok(BeforeAndAfter { examined, corrected, corrections: Some(result.corrections) })
     }

@@ -66,7 +66,8 @@ impl Session<'_> {
         }
         let examined = &replayed.examined;
         let program = &examined.loaded.program;
-        let corrected = check_clock_condition(self.transport, program, &replayed.result.times(program))?;
+        let corrected =
+            check_clock_condition(self.transport, self.opened.workers, program, &replayed.result.times(program))?;
         let checks = [&examined.raw, &examined.presynchronised, &corrected];
         let regions = self.regions(&examined.loaded, &checks)?;
         self.lap("verify", program.events());

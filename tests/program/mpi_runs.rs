@@ -134,6 +134,26 @@ fn nor_on_the_number_of_threads() {
     assert_same_tree(&expected.trace(), &got.trace(), "2 ranks with 3 threads each");
 }
 
+/// Small traces are looked at by one thread.
+#[test]
+fn nor_do_threads_change_what_is_said_of_many_messages() {
+    let _machine = alone_on_the_machine();
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("solver");
+    let solver = ["--pattern", "solver", "--ranks", "6", "--ranks-per-node", "1", "--events", "150k"];
+    let clock = ["--clock", "linear,sine=20us/0.5s"];
+    run(alone().arg("simulate").arg(&trace).args(solver).args(clock)).expect(0, "simulate");
+    for model in ["auto", "linear"] {
+        let correct = |threads| correct(alone(), &trace, &["--presync", model, "--threads", threads]);
+        let (expected, got) = (correct("1"), correct("3"));
+        assert_same_tree(&expected.trace(), &got.trace(), model);
+        assert_eq!(essence(&got.report), essence(&expected.report), "{model}");
+        let checked = &got.report["violations"]["raw"]["point_to_point"];
+        assert!(checked["violated"].as_u64().unwrap() > 1000, "{checked}");
+        assert!(checked["checked"].as_u64().unwrap() > 32768, "{checked}");
+    }
+}
+
 #[test]
 fn of_several_damaged_files_the_first_is_named() {
     let _machine = alone_on_the_machine();

@@ -97,15 +97,15 @@ fn run(
         separation: parameters.minimum_separation,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
-    let before = check_clock_condition(transport, &loaded.program, &loaded.program.times())?;
     // Threads change nothing, however many there are.
     let workers = Workers::new(NonZero::new(3).unwrap());
+    let before = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     let mut passes = passes::run(transport, workers, &loaded.program, parameters, &Silent)?;
     rehearsal(transport, &loaded.program)?;
     let decay = passes.passes.last().map_or(0, |pass| pass.decay.bits());
     let earliest = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
     let result = amortise::run(transport, workers, &loaded.program, &mut passes, parameters, earliest)?;
-    let after = check_clock_condition(transport, &loaded.program, &result.times(&loaded.program))?;
+    let after = check_clock_condition(transport, workers, &loaded.program, &result.times(&loaded.program))?;
     let hosted = opened.placement.hosted_by(transport.rank());
     let mut times: PerLocation =
         hosted.clone().map(|process| vec![Vec::new(); trace.processes[process].locations.len()]).collect();

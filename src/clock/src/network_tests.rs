@@ -6,6 +6,7 @@ use crate::selection::select;
 use crate::view::TrialData;
 use crate::waits::Class;
 use crate::windows::BoundTable;
+use clc_trace::workers::Workers;
 use proptest::prelude::*;
 
 /// Exact two-way observations along `edges` of clocks whose true corrections are `truth`.
@@ -29,7 +30,7 @@ fn observe(edges: &[(u32, u32)], truth: &Offsets, latency: i64) -> Observations 
             );
         }
     }
-    Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()], 1.0, f64::INFINITY)
+    Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()], 1.0, f64::INFINITY, Workers::ONE)
 }
 
 fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [Anchor]) -> Problem<'a> {
@@ -223,7 +224,7 @@ fn messages_that_nobody_waited_for_do_not_bend_clocks() {
     }
     let solve = |table: &BoundTable| {
         let now = vec![vec![0.0; windows]; 2];
-        let seen = Observations::new(table, &grid, &now, 1.0, f64::INFINITY);
+        let seen = Observations::new(table, &grid, &now, 1.0, f64::INFINITY, Workers::ONE);
         let problem = Problem { leaning: true, roughness: 30.0, ..problem(&seen, &truth, &[]) };
         [Reading::Mode, Reading::Edge(0.05)].map(|reading| Problem { reading, ..problem }.solve(&now))
     };
@@ -255,7 +256,7 @@ fn recorded_offsets_tell_how_long_messages_around_a_ring_travel() {
         table.pairs.entry((from, (from + 1) % clocks)).or_default().add(window, bound, 1);
     }
     let truth: Offsets = vec![vec![0.0; windows]; clocks as usize];
-    let seen = Observations::new(&table, &grid, &truth, 100.0, f64::INFINITY);
+    let seen = Observations::new(&table, &grid, &truth, 100.0, f64::INFINITY, Workers::ONE);
     // As if messages took no time: each clock is that much before the one from which it has them, up to the late one.
     let quick = |clock: u32, window: usize| match window as u32 / 10 % clocks {
         delayed if clock <= delayed => -latency * i64::from(clock),

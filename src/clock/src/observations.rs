@@ -13,6 +13,8 @@ use super::graph::components;
 use super::grid::Grid;
 use super::late::AwaitedMessages;
 use super::windows::BoundTable;
+use crate::bounds::DirectedBounds;
+use clc_trace::workers::Workers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
@@ -155,47 +157,27 @@ impl Observations {
     /// The observations of `table`, whose distances were measured with clocks corrected by `now`; what comes out are
     /// total corrections. Where no pair of clocks has messages in both directions, `unknown` is the floor, in ticks. A
     /// round trip of more than twice `delay` ticks is discarded, with both of its messages.
-    pub fn new(table: &BoundTable, grid: &Grid, now: &Offsets, unknown: f64, delay: f64) -> Observations {
-        let difference = |a: u32, b: u32, window: u32| {
-            let at = |clock: u32| now.get(clock as usize).and_then(|x| x.get(window as usize)).copied().unwrap_or(0.0);
-            at(b) - at(a)
-        };
-        let mut result = Observations::default();
-        let nothing = Default::default();
+    pub fn new(
+        table: &BoundTable,
+        grid: &Grid,
+        now: &Offsets,
+        unknown: f64,
+        delay: f64,
+        workers: Workers,
+    ) -> Observations {
         let waits = AwaitedMessages::of(table);
-        for (&(a, b), forward) in &table.pairs {
-            let backward = table.pairs.get(&(b, a)).unwrap_or(&nothing);
-            let messages = forward.windows().iter().filter(|(_, bound)| bound.kind.is_message()).count();
-            if messages * DIRECTLY.1 < forward.windows().len() * DIRECTLY.0 {
-                result.indirect.insert((a, b));
+        let looked = Look { table, grid, now, delay, waits: &waits };
+        let mut result = Observations::default();
+        for (pair, of) in table.pairs.keys().zip(table.map_pairs(workers, |pair, forward| looked.at(pair, forward))) {
+            if of.indirect {
+                result.indirect.insert(*pair);
             }
-            let mut trips = Vec::new();
-            let mut others = backward.windows().iter().peekable();
-            for &(window, f) in forward.windows().iter().filter(|(window, _)| (*window as usize) < grid.count) {
-                let now = difference(a, b, window);
-                while others.next_if(|other| other.0 < window).is_some() {}
-                let back = others.peek().filter(|other| other.0 == window).map(|other| other.1);
-                let half_trip = back.map_or(0.0, |g| (g.distance as f64 + f.distance as f64) / 2.0);
-                if half_trip > delay {
-                    result.discarded += u64::from(a < b);
-                    continue;
-                }
-                let awaited = waits.has((a, b), window);
-                result.one_way.push(OneWay { awaited, ..OneWay::new(a, b, window, now - f.distance as f64) });
-                if let Some(g) = back.filter(|_| a < b) {
-                    let middle = (g.distance as f64 - f.distance as f64) / 2.0 + now;
-                    trips.push(half_trip);
-                    let awaited = awaited && waits.has((b, a), window);
-                    result.two_way.push(TwoWay { a, b, window, middle, half_trip, awaited, sigma: 0.0 });
-                }
-            }
-            if !trips.is_empty() {
-                let [quick, shortest] = [QUICK_SHARE, SHORTEST_SHARE].map(|share| {
-                    let at = trips.len() / share;
-                    trips.select_nth_unstable_by(at, f64::total_cmp).1.max(0.0)
-                });
-                result.half_trips.insert((a, b), quick);
-                result.shortest_trips.insert((a, b), shortest);
+            result.discarded += of.discarded;
+            result.one_way.extend(of.one_way);
+            result.two_way.extend(of.two_way);
+            if let Some((quick, shortest)) = of.trips {
+                result.half_trips.insert(*pair, quick);
+                result.shortest_trips.insert(*pair, shortest);
                 result.shortest = if result.half_trips.len() == 1 { shortest } else { result.shortest.min(shortest) };
             }
         }
@@ -294,6 +276,70 @@ impl Observations {
     }
 }
 
+/// What observations are made from.
+struct Look<'a> {
+    table: &'a BoundTable,
+    grid: &'a Grid,
+    now: &'a Offsets,
+    delay: f64,
+    waits: &'a AwaitedMessages<'a>,
+}
+
+/// What the messages from one clock to another say.
+#[derive(Default)]
+struct OfPair {
+    one_way: Vec<OneWay>,
+    /// Empty unless the first clock is the smaller one, as what follows.
+    two_way: Vec<TwoWay>,
+    /// The half round trip that they reach in their better windows, and the shortest one.
+    trips: Option<(f64, f64)>,
+    discarded: u64,
+    /// Whether more is known by other things than by messages.
+    indirect: bool,
+}
+
+impl Look<'_> {
+    /// What the messages of this pair say, which are `forward`.
+    fn at(&self, (a, b): (u32, u32), forward: &DirectedBounds) -> OfPair {
+        let mut result = OfPair::default();
+        let difference = |window: u32| {
+            let x = |clock: u32| self.now.get(clock as usize).and_then(|x| x.get(window as usize));
+            x(b).copied().unwrap_or(0.0) - x(a).copied().unwrap_or(0.0)
+        };
+        let backward = self.table.pairs.get(&(b, a)).map_or(&[][..], DirectedBounds::windows);
+        let messages = forward.windows().iter().filter(|(_, bound)| bound.kind.is_message()).count();
+        result.indirect = messages * DIRECTLY.1 < forward.windows().len() * DIRECTLY.0;
+        let mut trips = Vec::new();
+        let mut others = backward.iter().peekable();
+        for &(window, f) in forward.windows().iter().filter(|(window, _)| (*window as usize) < self.grid.count) {
+            let now = difference(window);
+            while others.next_if(|other| other.0 < window).is_some() {}
+            let back = others.peek().filter(|other| other.0 == window).map(|other| other.1);
+            let half_trip = back.map_or(0.0, |g| (g.distance as f64 + f.distance as f64) / 2.0);
+            if half_trip > self.delay {
+                result.discarded += u64::from(a < b);
+                continue;
+            }
+            let awaited = self.waits.has((a, b), window);
+            result.one_way.push(OneWay { awaited, ..OneWay::new(a, b, window, now - f.distance as f64) });
+            if let Some(g) = back.filter(|_| a < b) {
+                let middle = (g.distance as f64 - f.distance as f64) / 2.0 + now;
+                trips.push(half_trip);
+                let awaited = awaited && self.waits.has((b, a), window);
+                result.two_way.push(TwoWay { a, b, window, middle, half_trip, awaited, sigma: 0.0 });
+            }
+        }
+        if !trips.is_empty() {
+            let [quick, shortest] = [QUICK_SHARE, SHORTEST_SHARE].map(|share| {
+                let at = trips.len() / share;
+                trips.select_nth_unstable_by(at, f64::total_cmp).1.max(0.0)
+            });
+            result.trips = Some((quick, shortest));
+        }
+        result
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,15 +354,15 @@ mod tests {
         table.pairs.entry((0, 1)).or_default().add(0, Bound { distance: -70, at: 5, kind: BoundKind::MESSAGE }, 1);
         table.pairs.entry((1, 0)).or_default().add(0, Bound { distance: 130, at: 6, kind: BoundKind::MESSAGE }, 1);
         table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6, kind: BoundKind::MESSAGE }, 1);
-        let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, f64::INFINITY);
+        let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, f64::INFINITY, Workers::ONE);
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);
         assert_eq!(seen.one_way[1], OneWay::new(0, 2, 0, 5.0));
         // The same messages seen through clocks that are corrected already.
-        let total = Observations::new(&table, &grid, &vec![vec![0.0], vec![7.0], vec![0.0]], 1.0, 30.0);
+        let total = Observations::new(&table, &grid, &vec![vec![0.0], vec![7.0], vec![0.0]], 1.0, 30.0, Workers::ONE);
         assert_eq!(total.two_way[0].middle, 107.0);
         // A round trip that took longer than is allowed; the one-way message says nothing about delays.
-        let few = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, 29.5);
+        let few = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, 29.5, Workers::ONE);
         assert_eq!((few.discarded, few.two_way.len(), few.one_way.len()), (1, 0, 1));
     }
 }

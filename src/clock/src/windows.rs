@@ -9,8 +9,10 @@
 use super::bounds::DirectedBounds;
 use super::grid::Grid;
 use super::waits::QuickestWaits;
+use clc_trace::workers::{Workers, blocks};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// All that messages and collectives say, by (sending clock, receiving clock).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +25,26 @@ pub struct BoundTable {
     pub waits: QuickestWaits,
 }
 
+/// Windows of pairs that a thread takes at once, and that one thread has looked at before another has begun.
+const BLOCK: usize = 4096;
+const ALONE: usize = 8192;
+
 impl BoundTable {
+    /// What `work` makes of the pairs, in their order: block by block if there are many windows, shared out among `workers`.
+    pub(crate) fn map_pairs<R: Send>(
+        &self,
+        workers: Workers,
+        work: impl Fn((u32, u32), &DirectedBounds) -> R + Sync,
+    ) -> Vec<R> {
+        let pairs: Vec<_> = self.pairs.iter().collect();
+        let windows = || pairs.iter().map(|(_, bounds)| bounds.windows().len());
+        let workers = if windows().sum::<usize>() < ALONE { Workers::ONE } else { workers };
+        let blocks = blocks(windows(), BLOCK);
+        let of_block =
+            |block: Range<usize>| pairs[block].iter().map(|(pair, bounds)| work(**pair, bounds)).collect::<Vec<R>>();
+        workers.map(blocks.len(), |at| of_block(blocks[at].clone())).into_iter().flatten().collect()
+    }
+
     /// Adds what another rank has seen.
     pub fn merge(&mut self, other: BoundTable) {
         for (pair, bounds) in other.pairs {
@@ -37,7 +58,7 @@ impl BoundTable {
 
     /// The same bounds as other clocks see them, `map` being what these make of a clock's times, in at most `count` windows over the
     /// times of the receives. The message that was the quickest of its window is taken to stay the quickest.
-    pub fn through(&self, count: usize, map: impl Fn(u32, i64) -> i64) -> (BoundTable, Grid) {
+    pub fn through(&self, count: usize, map: impl Fn(u32, i64) -> i64 + Sync, workers: Workers) -> (BoundTable, Grid) {
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for (pair, bounds) in &self.pairs {
             // In order of windows, hence of time.
@@ -47,14 +68,14 @@ impl BoundTable {
             }
         }
         let grid = if first <= last { Grid::new(first, last, count) } else { Grid::new(0, 0, 1) };
-        (self.through_on(grid, map), grid)
+        (self.through_on(grid, map, workers), grid)
     }
 
     /// [`BoundTable::through`] in given windows.
-    pub fn through_on(&self, grid: Grid, map: impl Fn(u32, i64) -> i64) -> BoundTable {
+    pub fn through_on(&self, grid: Grid, map: impl Fn(u32, i64) -> i64 + Sync, workers: Workers) -> BoundTable {
         let through = |pair, bounds: &DirectedBounds| bounds.through(pair, &grid, &map);
         let mut table = BoundTable { shared: self.shared.clone(), ..BoundTable::default() };
-        table.pairs = self.pairs.iter().map(|(&pair, bounds)| (pair, through(pair, bounds))).collect();
+        table.pairs = self.map_pairs(workers, |pair, bounds| (pair, through(pair, bounds))).into_iter().collect();
         table.waits.measured = self.waits.measured;
         let waits = self.waits.classes.iter();
         table.waits.classes = waits.map(|(&class, bounds)| (class, through((class.from, class.to), bounds))).collect();
@@ -107,7 +128,7 @@ mod tests {
                 table.pairs.entry((0, 1)).or_default().add(window, Bound { distance, at: fine.centre(window), kind: BoundKind::MESSAGE }, 1);
             }
             // The receiver's clock is put forward.
-            let (coarse, grid) = table.through(3, |clock, time| if clock == 1 { time + shift } else { time });
+            let (coarse, grid) = table.through(3, |clock, time| if clock == 1 { time + shift } else { time }, Workers::ONE);
             prop_assert!(grid.count <= 3);
             let bounds = &coarse.pairs[&(0, 1)];
             prop_assert_eq!(bounds.messages, messages.len() as u64);

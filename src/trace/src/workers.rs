@@ -7,6 +7,7 @@
 use crate::Result;
 use crate::progress::{Progress, Silent};
 use std::num::NonZero;
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -130,6 +131,23 @@ impl Workers {
     }
 }
 
+/// Consecutive jobs, put together until their weights reach `least`: jobs that take less than starting a thread, or than taking the next one.
+pub fn blocks(weights: impl IntoIterator<Item = usize>, least: usize) -> Vec<Range<usize>> {
+    let (mut blocks, mut begin, mut end, mut weight) = (Vec::new(), 0, 0, 0);
+    for one in weights {
+        end += 1;
+        weight += one;
+        if weight >= least {
+            blocks.push(begin..end);
+            (begin, weight) = (end, 0);
+        }
+    }
+    if begin < end {
+        blocks.push(begin..end);
+    }
+    blocks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +211,13 @@ mod tests {
                 assert_eq!(error.to_string(), "job 3");
             }
         }
+    }
+
+    #[test]
+    fn blocks_are_as_heavy_as_they_have_to_be() {
+        assert_eq!(blocks([3, 1, 4, 1, 5, 9, 2], 5), [0..3, 3..5, 5..6, 6..7]);
+        assert_eq!(blocks([0, 0, 0], 5), [0..3]);
+        assert_eq!(blocks([], 5), [] as [Range<usize>; 0]);
     }
 
     #[test]

@@ -73,7 +73,8 @@ impl Estimator {
     ) -> Option<Offsets> {
         let takes = like.observations.quick_half_trip().unwrap_or(1.0).max(1.0);
         let ends = of_ends(table, takes as i64)?;
-        let mut seen = Observations::new(&ends, grid, now, UNKNOWN * self.resolution as f64, f64::INFINITY);
+        let mut seen =
+            Observations::new(&ends, grid, now, UNKNOWN * self.resolution as f64, f64::INFINITY, self.workers);
         seen.precision = self.precision;
         Some(Problem { observations: &seen, afresh: true, rounds: &[], ..*like }.solve(now))
     }

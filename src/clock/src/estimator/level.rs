@@ -127,7 +127,7 @@ impl Estimator {
     ) -> (Observations, Vec<Anchor>) {
         let resolution = self.resolution as f64;
         let delay = self.limits.longest_delay(grid.width as f64 / resolution) * resolution;
-        let mut seen = Observations::new(table, grid, now, UNKNOWN * resolution, delay);
+        let mut seen = Observations::new(table, grid, now, UNKNOWN * resolution, delay, self.workers);
         // In long windows clocks drift by more.
         if self.asked >= self.finest && !self.settled {
             self.precision = self.precision.max(seen.precision);

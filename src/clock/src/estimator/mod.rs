@@ -200,7 +200,7 @@ impl Estimator {
     pub fn level(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
         let seen_by = SeenBy::new(self, grid, map.bases.len());
         // The coarsest levels need no more than that.
-        let few = self.grid.is_none().then(|| table.through(FIRST, |_, time| time).0);
+        let few = self.grid.is_none().then(|| table.through(FIRST, |_, time| time, self.workers).0);
         if self.at_finest == 0 {
             self.collectives = CollectiveTies::of(table, map.bases.len());
             if self.grid.is_some() && self.collectives.prevail && self.steps.iter().all(Vec::is_empty) {
@@ -237,18 +237,24 @@ impl Estimator {
                 };
                 self.seen(table, grid, changed, map)
             } else {
-                let changes = seen_by.changes(&clocks);
+                let changes = seen_by.changes(&clocks, self.workers);
                 self.seen(table, grid, |clock, time| time.saturating_add(changes.at(clock, time)), map)
             };
         }
     }
 
     /// A level of as many windows as are asked for, with messages on `grid` as other clocks see them.
-    fn seen(&mut self, table: &BoundTable, grid: Grid, changed: impl Fn(u32, i64) -> i64, map: &ClockMap) -> Decision {
+    fn seen(
+        &mut self,
+        table: &BoundTable,
+        grid: Grid,
+        changed: impl Fn(u32, i64) -> i64 + Sync,
+        map: &ClockMap,
+    ) -> Decision {
         let count = self.asked.min(grid.count);
         // Clocks that are decades apart are known to begin with where messages are only.
         if self.grid.is_none() || self.asked <= FIRST && self.asked < self.finest {
-            let (table, grid) = table.through(count, changed);
+            let (table, grid) = table.through(count, changed, self.workers);
             return self.step(&table, grid, map);
         }
         let ends = [grid.first, grid.centre(grid.count - 1).saturating_add(grid.width / 2)];
@@ -256,7 +262,7 @@ impl Estimator {
         let first = clocks().map(|clock| changed(clock, ends[0])).min().unwrap_or(ends[0]);
         let last = clocks().map(|clock| changed(clock, ends[1])).max().unwrap_or(ends[1]);
         let grid = Grid::new(first, last, count);
-        self.step(&table.through_on(grid, changed), grid, map)
+        self.step(&table.through_on(grid, changed, self.workers), grid, map)
     }
 
     /// At the first look: whether there is nothing to estimate, or clocks do not hold for whole nodes; else how many windows there will be.

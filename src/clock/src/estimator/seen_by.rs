@@ -6,9 +6,12 @@ use crate::LinearClock;
 use crate::grid::Grid;
 use crate::observations::Offsets;
 use clc_trace::Ticks;
+use clc_trace::workers::Workers;
 
 /// By how much of the precision of observations clocks may have moved within a window (root mean square) until messages are looked at again.
 const QUICK_ENOUGH: f64 = 0.25;
+/// Windows of clocks that one thread has looked at before another has begun.
+const ALONE: usize = 8192;
 
 /// The clocks by which messages were seen.
 pub(super) struct SeenBy {
@@ -40,8 +43,10 @@ impl SeenBy {
     }
 
     /// What other clocks make of these times, each from the times of the recorded clock.
-    pub(super) fn changes(&self, clocks: &[LinearClock]) -> Changes {
-        let of = |clock: usize, refined: &LinearClock| {
+    pub(super) fn changes(&self, clocks: &[LinearClock], workers: Workers) -> Changes {
+        let workers = if clocks.len() * self.grid.count < ALONE { Workers::ONE } else { workers };
+        let of = |clock: usize| {
+            let refined = &clocks[clock];
             let change = |window: usize| {
                 let time = self.grid.centre(window);
                 let own = time.saturating_sub(self.correction(clock as u32, time));
@@ -50,10 +55,7 @@ impl SeenBy {
             let constant = change(0);
             (constant, (0..self.grid.count).map(|window| change(window).saturating_sub(constant) as f64).collect())
         };
-        Changes {
-            grid: self.grid,
-            rows: clocks.iter().enumerate().map(|(clock, refined)| of(clock, refined)).collect(),
-        }
+        Changes { grid: self.grid, rows: workers.map(clocks.len(), of) }
     }
 }
 
@@ -116,7 +118,7 @@ mod tests {
             let refined = LinearClock::through(&knots.collect::<Vec<_>>()).unwrap();
             let seen = own + whole;
             let recorded = seen - seen_by.correction(0, seen);
-            let changed = seen + seen_by.changes(std::slice::from_ref(&refined)).at(0, seen);
+            let changed = seen + seen_by.changes(std::slice::from_ref(&refined), Workers::ONE).at(0, seen);
             // Three roundings to ticks.
             prop_assert!((changed - refined.map(Ticks(recorded)).0).abs() <= 3, "{changed} {:?}", refined.map(Ticks(recorded)));
         }

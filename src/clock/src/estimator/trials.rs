@@ -51,7 +51,7 @@ impl Estimator {
         map: &ClockMap,
     ) -> TrialData {
         let count = (grid.width as f64 * grid.count as f64 / width as f64).ceil().max(1.0) as usize;
-        let (table, coarse) = table.through(count, |_, time| time);
+        let (table, coarse) = table.through(count, |_, time| time, self.workers);
         let mut view = self.view(&table, coarse, map);
         let centres = || (0..coarse.count).map(|window| coarse.centre(window));
         let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
@@ -65,7 +65,7 @@ impl Estimator {
         let prepared = self.prepared(table, &grid, &now, map);
         let table = prepared.as_ref().unwrap_or(table);
         let [unknown, delay] = [UNKNOWN, self.limits.delay].map(|seconds| seconds * self.resolution as f64);
-        let mut observations = Observations::new(table, &grid, &now, unknown, delay);
+        let mut observations = Observations::new(table, &grid, &now, unknown, delay, self.workers);
         observations.precision = self.precision;
         let anchors = self.anchors(map, &grid, observations.floor);
         observations.levels = self.levels(&anchors);

@@ -34,7 +34,7 @@ impl Estimator {
     /// What messages alone say.
     pub(super) fn plain(&self, table: &BoundTable, grid: &Grid, now: &Offsets) -> Observations {
         let [unknown, delay] = [UNKNOWN, self.limits.delay].map(|seconds| seconds * self.resolution as f64);
-        Observations::new(table, grid, now, unknown, delay)
+        Observations::new(table, grid, now, unknown, delay, self.workers)
     }
 
     fn is_rough(&self) -> bool {

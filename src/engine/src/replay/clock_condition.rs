@@ -5,8 +5,10 @@ use crate::matching::collectives::instances::{HostedComm, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
-use crate::replay::bounds::{collective_bounds, message_bounds};
+use crate::replay::bounds::{collective_bounds, local_message_bounds, remote_message_bounds};
+use crate::replay::observe::channel_shares;
 use crate::replay::program::Program;
+use clc_trace::workers::Workers;
 use clc_trace::{CollectiveOp, CommRank, EventNumber, LocationId, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +20,13 @@ pub struct Tally {
     pub checked: u64,
     /// Violated.
     pub violated: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.checked += other.checked;
+        self.violated += other.violated;
+    }
 }
 
 /// One event of a violated pair.
@@ -125,40 +134,82 @@ pub(super) enum SenderQuery {
     Instance { comm: CommIndex, instance: InstanceIndex, receiver: CommRank },
 }
 
-/// Checks all matched pairs under `times` (one per visited event of the hosted timelines). All ranks get the same result.
+/// Messages that one thread has looked at before another has begun.
+const ALONE: usize = 1 << 15;
+
+/// What some messages amount to.
+#[derive(Default)]
+struct MessageCheck {
+    messages: Tally,
+    /// Orders that are no messages, by operation.
+    orders: BTreeMap<u8, Tally>,
+    early: Earliness,
+    worst: Option<EarlyEvent>,
+}
+
+impl MessageCheck {
+    /// Takes in one message: incoming channel, receive event and bound.
+    #[inline]
+    fn add<T: AsRef<[i64]>>(&mut self, program: &Program, times: &[T], (channel, event, bound): (usize, u32, i64)) {
+        let end = &program.messages.incoming[channel];
+        let timeline = end.destination;
+        let excess = bound - times[timeline].as_ref()[event as usize];
+        let tally = match end.trust.op() {
+            None => &mut self.messages,
+            Some(op) => self.orders.entry(op.0).or_default(),
+        };
+        tally.checked += 1;
+        self.early.add(excess);
+        if excess > 0 {
+            tally.violated += 1;
+            EarlyEvent { excess, timeline, event, channel }.keep_if_worse(&mut self.worst);
+        }
+    }
+
+    /// Takes in what comes behind.
+    fn append(&mut self, other: MessageCheck) {
+        self.messages.add(other.messages);
+        other.orders.into_iter().for_each(|(op, tally)| self.orders.entry(op).or_default().add(tally));
+        self.early.receives += other.early.receives;
+        self.early.ticks += other.early.ticks;
+        if let Some(worst) = other.worst {
+            worst.keep_if_worse(&mut self.worst);
+        }
+    }
+}
+
+/// Checks all matched pairs under `times` (one per visited event of the hosted timelines). All ranks get the same result, with any number of `workers`.
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn check_clock_condition<T: AsRef<[i64]>>(
+pub fn check_clock_condition<T: AsRef<[i64]> + Sync>(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     times: &[T],
 ) -> Result<ClockConditionCheck> {
-    let mut check = ClockConditionCheck::default();
-    let mut worst: Option<EarlyEvent> = None;
-    let messages = &mut check.messages;
-    let mut together = Earliness::default();
-    let mut orders: BTreeMap<u8, Tally> = BTreeMap::new();
+    let here = transport.rank();
+    let few = program.messages.outgoing.iter().map(|channel| channel.sends.len()).sum::<usize>() < ALONE;
+    let workers = if few { Workers::ONE } else { workers };
+    let shares = channel_shares(program, workers.threads());
+    let parts = workers.map(shares.len(), |share| {
+        let mut part = MessageCheck::default();
+        let visit = |channel, event, bound| part.add(program, times, (channel, event, bound));
+        local_message_bounds(here, program, times, shares[share].clone(), visit);
+        part
+    });
+    let mut whole = MessageCheck::default();
+    parts.into_iter().for_each(|part| whole.append(part));
+    let visit = |channel, event, bound| whole.add(program, times, (channel, event, bound));
+    remote_message_bounds(transport, program, times, visit)?;
+    let MessageCheck { messages, mut orders, early: mut together, mut worst } = whole;
+    let mut check = ClockConditionCheck { messages, ..ClockConditionCheck::default() };
     // Steps of threads with one timeline were compared when they were read, and no correction changes their order.
     for (kind, count) in &program.messages.counts.threads.0 {
         if let Some(op) = kind.op().filter(|_| count.shared > 0) {
             orders.entry(op.0).or_default().checked += count.shared;
         }
     }
-    message_bounds(transport, program, times, |channel, event, bound| {
-        let timeline = program.messages.incoming[channel].destination;
-        let excess = bound - times[timeline].as_ref()[event as usize];
-        let tally = match program.messages.incoming[channel].trust.op() {
-            None => &mut *messages,
-            Some(op) => orders.entry(op.0).or_default(),
-        };
-        tally.checked += 1;
-        together.add(excess);
-        if excess > 0 {
-            tally.violated += 1;
-            EarlyEvent { excess, timeline, event, channel }.keep_if_worse(&mut worst);
-        }
-    })?;
     let comms = &program.collectives.comms;
     let mut early: Vec<Vec<bool>> = comms.iter().map(|comm| vec![false; comm.instances.len()]).collect();
     collective_bounds(transport, program, times, |comm, instance, member, event, bound| {
@@ -240,8 +291,7 @@ fn collective_tallies(
     check.collectives = merge_values(transport, tallies, |sums, part| {
         for (op, tally) in part {
             let sum: &mut Tally = sums.entry(op).or_default();
-            sum.checked += tally.checked;
-            sum.violated += tally.violated;
+            sum.add(tally);
         }
     })?;
     Ok(())

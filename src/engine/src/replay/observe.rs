@@ -152,7 +152,7 @@ pub fn inspect(
 }
 
 /// The outgoing channels in `count` parts with about as many messages each.
-pub(super) fn channel_shares(program: &Program, count: usize) -> Vec<Range<usize>> {
+pub(crate) fn channel_shares(program: &Program, count: usize) -> Vec<Range<usize>> {
     let channels = &program.messages.outgoing;
     let all: usize = channels.iter().map(|channel| channel.sends.len()).sum();
     let (mut shares, mut begin, mut seen) = (Vec::new(), 0, 0);

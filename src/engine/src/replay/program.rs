@@ -56,6 +56,8 @@ pub struct OwnTimelines {
     pub of: Vec<TimelineNumber>,
 }
 
+/// Visited events whose times one thread has changed before another has begun.
+const ALONE: u64 = 1 << 17;
 /// No logical send bounds this event.
 pub const NO_LOWER_BOUND: i64 = i64::MIN;
 /// No logical receive bounds this event.
@@ -133,10 +135,10 @@ impl Program {
     }
 
     /// What `work` makes of the program with the times as they were recorded in the place of the pre-synchronised ones: they take no memory.
-    pub fn as_recorded<T>(&mut self, work: impl FnOnce(&Program) -> T) -> T {
-        self.exchange_times();
+    pub fn as_recorded<T>(&mut self, workers: Workers, work: impl FnOnce(&Program) -> T) -> T {
+        self.exchange_times(workers);
         let result = work(self);
-        self.exchange_times();
+        self.exchange_times(workers);
         result
     }
 
@@ -147,16 +149,22 @@ impl Program {
         workers: Workers,
         clock_of: impl Fn(LocalTimeline) -> C + Sync,
     ) {
-        let timelines: Vec<Mutex<&mut Arc<SyncTimeline>>> = self.timelines.iter_mut().map(Mutex::new).collect();
-        workers.map(timelines.len(), |local| {
-            let mut timeline = timelines[local].lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::make_mut(&mut timeline).retime(clock_of(LocalTimeline::at(local)));
-        });
+        self.change_timelines(workers, |local, timeline| timeline.retime(clock_of(local)));
     }
 
     /// Exchanges recorded and pre-synchronised times.
-    fn exchange_times(&mut self) {
-        self.timelines.iter_mut().for_each(|timeline| Arc::make_mut(timeline).exchange_times());
+    fn exchange_times(&mut self, workers: Workers) {
+        let few = self.events() < ALONE;
+        self.change_timelines(if few { Workers::ONE } else { workers }, |_, timeline| timeline.exchange_times());
+    }
+
+    /// Shares the hosted timelines out among `workers`.
+    fn change_timelines(&mut self, workers: Workers, change: impl Fn(LocalTimeline, &mut SyncTimeline) + Sync) {
+        let timelines: Vec<Mutex<&mut Arc<SyncTimeline>>> = self.timelines.iter_mut().map(Mutex::new).collect();
+        workers.map(timelines.len(), |local| {
+            let mut timeline = timelines[local].lock().unwrap_or_else(PoisonError::into_inner);
+            change(LocalTimeline::at(local), Arc::make_mut(&mut timeline));
+        });
     }
 
     /// Frees the memory of the recorded times, which only checks of the trace as it was need.
