@@ -1,7 +1,7 @@
 //! The directions in which clocks send to each other, numbered: what is learned of each lies in plain lists in this order, and threads take them in blocks.
 //! Where a thousand clocks meet in collective operations there are many directions with a few messages each.
 
-use clc_trace::workers::Workers;
+use clc_trace::workers::{Workers, blocks};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -30,25 +30,17 @@ impl Directions {
     /// Of messages between these pairs of clocks, in this order, which is that of the pairs; the directions in `one_sided` are those that no way leads back from.
     pub(super) fn new(messages: impl Iterator<Item = (u32, u32)>, one_sided: &BTreeSet<(u32, u32)>) -> Directions {
         let mut all = Directions { begins: vec![0], ..Directions::default() };
-        let mut block = 0;
         let mut end = 0;
         for pair in messages {
             end += 1;
             if all.pairs.last() == Some(&pair) {
                 all.begins.pop();
             } else {
-                if end - 1 - block >= BLOCK {
-                    all.blocks.push(all.blocks.last().map_or(0, |last| last.end)..all.pairs.len());
-                    block = end - 1;
-                }
                 all.pairs.push(pair);
             }
             all.begins.push(end);
         }
-        let first = all.blocks.last().map_or(0, |last| last.end);
-        if first < all.pairs.len() {
-            all.blocks.push(first..all.pairs.len());
-        }
+        all.blocks = blocks(all.begins.windows(2).map(|ends| ends[1] - ends[0]), BLOCK);
         all.held = all.pairs.iter().map(|pair| one_sided.is_empty() || !one_sided.contains(pair)).collect();
         all.by_pair = (0..all.pairs.len() as u32).collect();
         all.by_pair.sort_unstable_by_key(|&direction| {

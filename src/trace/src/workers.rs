@@ -2,15 +2,16 @@
 //!
 //! Results come back in the order of the jobs, and of several errors the one of the first job is returned, so that nothing depends on the
 //! number of threads. The thread that asks does not work itself: it tells the progress, since others must not (only the main thread calls
-//! MPI).
+//! MPI). The threads are begun once and kept: where other programs want the cores as well, a new thread waits for milliseconds until it gets one.
 
 use crate::Result;
 use crate::progress::{Progress, Silent};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 /// How many threads may work at once.
@@ -64,15 +65,15 @@ impl Workers {
         if self.threads.min(count) < 2 {
             return alone();
         }
+        let Some(pool) = self.pool() else { return alone() };
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let mut results: Vec<Option<Result<R>>> = (0..count).map(|_| None).collect();
-        let started = thread::scope(|scope| {
+        pool.in_place_scope(|scope| {
             let (notes, heard) = mpsc::channel();
-            let mut started = 0;
             for _ in 0..self.threads.min(count) {
                 let notes = notes.clone();
                 let (next, failed, work) = (&next, &failed, &work);
-                let jobs = move || {
+                scope.spawn(move |_| {
                     let advance = |events| {
                         // Nobody hears it only if the asking thread has panicked.
                         let _ = notes.send(Note::Advance(events));
@@ -86,12 +87,7 @@ impl Workers {
                         failed.fetch_or(result.is_err(), Ordering::Relaxed);
                         let _ = notes.send(Note::Done(job, result));
                     }
-                };
-                // With little memory there are fewer of them.
-                match thread::Builder::new().spawn_scoped(scope, jobs) {
-                    Ok(_) => started += 1,
-                    Err(_) => break,
-                }
+                });
             }
             drop(notes);
             for note in heard {
@@ -100,11 +96,7 @@ impl Workers {
                     Note::Done(job, result) => results[job] = Some(result),
                 }
             }
-            started
         });
-        if started == 0 {
-            return alone();
-        }
         // Jobs are begun in order: behind one that was left out there is none that was not, but before it is the error.
         results.into_iter().flatten().collect()
     }
@@ -117,17 +109,40 @@ impl Workers {
     /// Both results; the second is worked out by another thread meanwhile, if there may be one. The first may use what belongs to the
     /// thread that asks.
     pub fn both<A, B: Send>(self, one: impl FnOnce() -> A, other: impl Fn() -> B + Send + Sync) -> (A, B) {
-        if self.threads < 2 {
-            return (one(), other());
+        let Some(pool) = self.pool() else { return (one(), other()) };
+        let mut second = None;
+        let first = pool.in_place_scope(|scope| {
+            scope.spawn(|_| second = Some(other()));
+            one()
+        });
+        let second = second.unwrap_or_else(other);
+        (first, second)
+    }
+
+    /// Does `work` on one of the threads, so that parallel iterators in it use all of them; `work` is told whether it is there. If not, it is done by the thread that asks.
+    pub fn within<R: Send>(self, work: impl FnOnce(bool) -> R + Send) -> R {
+        match self.pool() {
+            Some(pool) => pool.install(|| work(true)),
+            None => work(false),
         }
-        thread::scope(|scope| {
-            let begun = thread::Builder::new().spawn_scoped(scope, &other);
-            let first = one();
-            match begun {
-                Ok(begun) => (first, begun.join().unwrap_or_else(|panic| resume_unwind(panic))),
-                Err(_) => (first, other()),
-            }
-        })
+    }
+
+    /// The threads, which stay until the program ends; none if there is only one, if this is one of them (which must not wait for others), or if the system has none left.
+    fn pool(self) -> Option<&'static ThreadPool> {
+        static POOLS: Mutex<BTreeMap<usize, &'static ThreadPool>> = Mutex::new(BTreeMap::new());
+        if self.threads < 2 || rayon::current_thread_index().is_some() {
+            return None;
+        }
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(&self.threads) {
+            return Some(pool);
+        }
+        // With little memory there are fewer of them.
+        let mut build = (2..=self.threads).rev().map(|threads| ThreadPoolBuilder::new().num_threads(threads).build());
+        let pool = build.find_map(std::result::Result::ok)?;
+        let pool: &'static ThreadPool = Box::leak(Box::new(pool));
+        pools.insert(self.threads, pool);
+        Some(pool)
     }
 }
 
@@ -214,9 +229,21 @@ mod tests {
     }
 
     #[test]
+    fn work_within_work_does_not_wait_for_threads_that_wait() {
+        let sums = workers(2).map(8, |job| workers(2).map(5, |part| job * part).into_iter().sum::<usize>());
+        assert_eq!(sums, (0..8).map(|job| 10 * job).collect::<Vec<_>>());
+        let (one, other) = workers(2).both(
+            || workers(2).map(3, |job| workers(2).both(|| job, || 1)),
+            || workers(2).within(|shared| (shared, workers(2).map(2, |job| job))),
+        );
+        assert_eq!((one, other), (vec![(0, 1), (1, 1), (2, 1)], (false, vec![0, 1])));
+        assert!(workers(3).within(|shared| shared) && !Workers::ONE.within(|shared| shared));
+    }
+
+    #[test]
     fn blocks_are_as_heavy_as_they_have_to_be() {
         assert_eq!(blocks([3, 1, 4, 1, 5, 9, 2], 5), [0..3, 3..5, 5..6, 6..7]);
-        assert_eq!(blocks([0, 0, 0], 5), [0..3]);
+        assert_eq!(blocks([0, 5, 0], 5), [0..2, 2..3]);
         assert_eq!(blocks([], 5), [] as [Range<usize>; 0]);
     }
 
