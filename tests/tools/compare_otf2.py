@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Do two OTF2 archives differ in nothing but time?     compare_otf2.py IN.otf2 OUT.otf2
+"""Do OTF2 archives differ in nothing but time?     compare_otf2.py IN.otf2 OUT.otf2...
 
 Judged by otf2-print and by the Python bindings of libotf2 (Debian: otf2-tools, python3-otf2), which know nothing of
-the program under test. OUT is meant to be a corrected IN:
+the program under test. Every OUT is meant to be a corrected IN, which is read once for all of them:
 
 - the same locations, and in each the same events in the same order with the same fields and attributes;
 - the same definitions, except ClockProperties; the same id mapping tables;
@@ -10,9 +10,10 @@ the program under test. OUT is meant to be a corrected IN:
 - times that do not decrease within a location of OUT, and lie within OUT's ClockProperties.
 
 Where the bindings refuse IN (EZTrace writes group ids twice), otf2-print alone judges, and says so.
-Exit status: 0 the same, 1 different (the first differences are printed), 2 an archive cannot be read.
+Exit status: 0 all the same, 1 different (the first differences are printed), 2 an archive cannot be read.
 """
 
+import gc
 import os
 import re
 import sys
@@ -80,19 +81,27 @@ def streams(anchor):
     return contents, times
 
 
+class Printed:
+    """What otf2-print tells of an archive."""
+
+    def __init__(self, anchor):
+        self.definitions, self.span = definitions(anchor)
+        self.mappings = mappings(anchor)
+        self.clock_offsets = clock_offsets(anchor)
+        self.contents, self.times = streams(anchor)
+
+
 def by_otf2_print(one, other, differences):
-    (lines_one, _), (lines_other, span) = definitions(one), definitions(other)
-    compare_lists(differences, "definitions", lines_one, lines_other)
-    compare_lists(differences, "mapping tables", mappings(one), mappings(other))
-    for location, offsets in clock_offsets(other).items():
+    compare_lists(differences, "definitions", one.definitions, other.definitions)
+    compare_lists(differences, "mapping tables", one.mappings, other.mappings)
+    for location, offsets in other.clock_offsets.items():
         if any(offsets):
             differences.add(f"location {location}", "corrected times", f"has clock offsets {offsets[:4]}")
-    contents_one, _ = streams(one)
-    contents_other, times = streams(other)
-    compare_lists(differences, "locations with events", sorted(contents_one), sorted(contents_other))
-    for location in sorted(set(contents_one) & set(contents_other)):
-        compare_lists(differences, f"location {location}", contents_one[location], contents_other[location])
-    for location, series in sorted(times.items()):
+    compare_lists(differences, "locations with events", sorted(one.contents), sorted(other.contents))
+    for location in sorted(set(one.contents) & set(other.contents)):
+        compare_lists(differences, f"location {location}", one.contents[location], other.contents[location])
+    span = other.span
+    for location, series in sorted(other.times.items()):
         for position, (before, after) in enumerate(zip(series, series[1:]), 2):
             if after < before:
                 differences.add(f"location {location}, event {position}", "time order", f"{before}, {after}")
@@ -103,7 +112,6 @@ def by_otf2_print(one, other, differences):
                 f"within clock properties {span[0]} + {span[1]}",
                 f"{min(series)} ... {max(series)}",
             )
-    return sum(map(len, contents_one.values()))
 
 
 @contextmanager
@@ -126,27 +134,73 @@ def by_bindings(anchor):
     import otf2
 
     found = defaultdict(list)
+    # Events name the same few definitions again and again: each is kept with its text.
+    texts = {}
+
+    def text(value):
+        if type(value) is int:
+            return value
+        known = texts.get(id(value))
+        if known and known[0] is value:
+            return known[1]
+        said = repr(value)
+        if isinstance(value, otf2.definitions._Definition):
+            texts[id(value)] = value, said
+        return said
+
     with silent_stderr(), otf2.reader.open(anchor) as trace:
         for location, event in trace.events:
-            fields = {k: repr(v) for k, v in vars(event).items() if k not in ("time", "_time")}
-            if type(event).__name__ == "BufferFlush":
-                fields = {k: v for k, v in fields.items() if "stop_time" not in k}
-            found[location._ref].append((type(event).__name__, sorted(fields.items())))
+            kind = type(event).__name__
+            skipped = ("time", "_time", "stop_time", "_stop_time") if kind == "BufferFlush" else ("time", "_time")
+            fields = tuple((name, text(value)) for name, value in vars(event).items() if name not in skipped)
+            found[location._ref].append((kind, fields))
     return found
 
 
+class Bound:
+    """What the bindings tell of an archive, or why they refuse it: they raise whatever they like."""
+
+    def __init__(self, anchor):
+        self.found, self.error = {}, None
+        try:
+            self.found = by_bindings(anchor)
+        except Exception as error:
+            self.error = error
+
+
+def compare(one, bound_one, anchor):
+    """Whether an archive is the same as what was read of another; prints the verdict."""
+    differences = Differences()
+    by_otf2_print(one, Printed(anchor), differences)
+    if bound_one.error:
+        judges = "otf2-print alone (python3-otf2 refuses the input: {})".format(str(bound_one.error).split(":")[0])
+    else:
+        judges = "otf2-print and python3-otf2"
+        other = Bound(anchor)
+        if other.error:
+            differences.add("python3-otf2", "reads the archive", f"refuses it: {other.error}")
+        else:
+            by_location, in_other = bound_one.found, other.found
+            compare_lists(differences, "python3-otf2: locations", sorted(by_location), sorted(in_other))
+            for location in sorted(set(by_location) & set(in_other)):
+                where = f"python3-otf2: location {location}"
+                compare_lists(differences, where, by_location[location], in_other[location])
+    for difference in differences[:SHOWN]:
+        print(difference)
+    if differences:
+        print(f"DIFFERENT: {anchor}: {len(differences)} places, judged by {judges}")
+    else:
+        count = sum(map(len, one.contents.values()))
+        print(f"the same but for time: {count} events, judged by {judges}")
+    return not differences
+
+
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         print(__doc__, file=sys.stderr)
         return 2
-    one, other = sys.argv[1:]
-    differences = Differences()
-    try:
-        count = by_otf2_print(one, other, differences)
-    except (otf2_text.Unreadable, OSError) as error:
-        print(f"compare_otf2.py: {error}", file=sys.stderr)
-        return 2
-    judges = "otf2-print and python3-otf2"
+    # Many small objects, none of them in cycles: looking for some takes a third of the time.
+    gc.disable()
     try:
         import otf2  # noqa: F401
     except ImportError:
@@ -156,27 +210,14 @@ def main():
         )
         return 2
     try:
-        found_one = by_bindings(one)
-    except Exception as error:  # the bindings raise whatever they like on an archive that they refuse
-        judges = "otf2-print alone (python3-otf2 refuses the input: {})".format(str(error).split(":")[0])
-    else:
-        try:
-            found_other = by_bindings(other)
-        except Exception as error:
-            differences.add("python3-otf2", "reads the archive", f"refuses it: {error}")
-        else:
-            compare_lists(differences, "python3-otf2: locations", sorted(found_one), sorted(found_other))
-            for location in sorted(set(found_one) & set(found_other)):
-                compare_lists(
-                    differences, f"python3-otf2: location {location}", found_one[location], found_other[location]
-                )
-    for difference in differences[:SHOWN]:
-        print(difference)
-    if differences:
-        print(f"DIFFERENT: {len(differences)} places, judged by {judges}")
-        return 1
-    print(f"the same but for time: {count} events, judged by {judges}")
-    return 0
+        one = Printed(sys.argv[1])
+        bound_one = Bound(sys.argv[1])
+        # All are judged, also after one that differs.
+        same = [compare(one, bound_one, anchor) for anchor in sys.argv[2:]]
+    except (otf2_text.Unreadable, OSError) as error:
+        print(f"compare_otf2.py: {error}", file=sys.stderr)
+        return 2
+    return 0 if all(same) else 1
 
 
 if __name__ == "__main__":
