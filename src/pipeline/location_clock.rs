@@ -50,9 +50,12 @@ impl<'a> LocationClock<'a> {
     /// The layer of that event among those of its time.
     #[inline(never)]
     fn layer(&self, number: EventNumber, time: Ticks) -> u32 {
-        let after = self.ties.partition_point(|tie| tie.number <= number);
-        let last = after.checked_sub(1).map(|last| &self.ties[last]);
-        last.filter(|tie| self.presynchronised(tie.recorded) == time).map_or(0, |tie| tie.layer)
+        Position::layer_among(
+            self.ties,
+            |tie| tie.number <= number,
+            |tie| self.presynchronised(tie.recorded) == time,
+            |tie| tie.layer,
+        )
     }
 
     /// Whether recorded times are pre-synchronised ones.

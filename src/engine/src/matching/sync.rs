@@ -222,10 +222,13 @@ impl SyncTimeline {
     #[inline(never)]
     fn searched_layer(&self, event: usize) -> u32 {
         let place = |event: usize| (self.location(event), self.number(event));
-        let after = self.ties.partition_point(|start| place(start.event as usize) <= place(event));
-        let last = after.checked_sub(1).map(|last| self.ties[last]);
         let same = |start: usize| self.time[start] == self.time[event] && self.location(start) == self.location(event);
-        last.filter(|start| same(start.event as usize)).map_or(0, |start| start.layer)
+        Position::layer_among(
+            &self.ties,
+            |start| place(start.event as usize) <= place(event),
+            |start| same(start.event as usize),
+            |start| start.layer,
+        )
     }
 
     /// Where layers begin.

@@ -34,6 +34,18 @@ impl Position {
     pub fn in_layer(self, layer: u32) -> Position {
         Position { location: self.location + layer * Position::LOCATIONS, ..self }
     }
+
+    /// The layer of an event, of those that begin at `starts`, in the order of locations and event numbers: it is in the last one that begins at the event
+    /// or before (`begins`), if that is at an event of the same location and time (`is_beside`); otherwise in the first, 0.
+    pub fn layer_among<S>(
+        starts: &[S],
+        begins: impl FnMut(&S) -> bool,
+        is_beside: impl FnOnce(&S) -> bool,
+        layer: impl FnOnce(&S) -> u32,
+    ) -> u32 {
+        let last = starts.partition_point(begins).checked_sub(1).map(|last| &starts[last]);
+        last.filter(|start| is_beside(start)).map_or(0, layer)
+    }
 }
 
 /// How far the amortisation curve A lies above the staircase S of jumps within one piece.

@@ -30,9 +30,12 @@ pub struct Tie {
 
 /// The layer of an event of a location: `ties` are sorted.
 pub fn layer_of(ties: &[Tie], location: u32, number: EventNumber, time: i64) -> u32 {
-    let after = ties.partition_point(|tie| (tie.location, tie.number) <= (location, number));
-    let last = after.checked_sub(1).map(|last| &ties[last]);
-    last.filter(|tie| tie.location == location && tie.time == time).map_or(0, |tie| tie.layer)
+    Position::layer_among(
+        ties,
+        |tie| (tie.location, tie.number) <= (location, number),
+        |tie| tie.location == location && tie.time == time,
+        |tie| tie.layer,
+    )
 }
 
 /// What orders steps of one time.
