@@ -1,28 +1,5 @@
 use super::*;
-use clc_clock::AtOffsets;
-
-/// Of clocks 2 us apart; `measured` and `anywhere` in ticks of a nanosecond.
-fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> ClockFit {
-    ClockFit {
-        misfit: 0.5,
-        contradiction: measured.max(anywhere / 3.0) - 2000.0,
-        offsets: AtOffsets { most: Some(measured), typical: Some(measured), beyond_stated: 0.0 },
-        by_messages: AtOffsets { most: Some(measured), typical: Some(measured), beyond_stated: 0.0 },
-        confirmed: false,
-        anywhere,
-        moved_apart: anywhere,
-        wild: 0.0,
-        stated: false,
-        half_trip: 2000.0,
-        doubt: 0.0,
-        late: false,
-        offset_error: 2000.0,
-        round_trips: true,
-        gain: Some(Gain { mean, error }),
-        straight: false,
-        unmeasured: None,
-    }
-}
+use clc_clock::{AtOffsets, example_fit as fit};
 
 fn left(count: u64, worst: f64) -> ViolationsLeft {
     ViolationsLeft { count, worst, mean: 0.0 }

@@ -75,6 +75,8 @@ pub use clock::{Clock, ClockCursor};
 pub use clock_map::{ClockMap, RecordedOffsets};
 pub use collector::Collector;
 pub use estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock, ShortestMessages};
+#[doc(hidden)]
+pub use fit::example_fit;
 pub use fit::{AtOffsets, ClockFit, Unmeasured};
 pub use inspection::{ClockInterval, Inspected};
 pub use linear::{Drift, LinearClock};
