@@ -121,6 +121,14 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     std::thread::Builder::new().name("answers".into()).spawn(move || serve(&listener, &answers))?;
     desk::open(&states, &shared);
     files::read_on(&shared);
+    watch(&shared, &mut peers, &mut own)?;
+    peers.leave();
+    end(&shared, own)
+}
+
+/// Looks at the processes of the node, and tells other agents and hears from them, until the job is over or gone.
+fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Result<()> {
+    let number = shared.number;
     let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
     // Without a log, it is watched all the same.
     let mut log = HistoryWriter::create(&AgentFile::log(&shared.job, number), number, &shared.host).ok();
@@ -148,7 +156,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
             // The recording may be made into an archive now.
             peers.flush();
         }
-        note(&mut log, &shared, false);
+        note(&mut log, shared, false);
         if let Some(watchman) = &mut watchman {
             watchman.look(&shared.job, quiet, alive < seen, &peers.gone());
         }
@@ -162,9 +170,8 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
             break;
         }
     }
-    note(&mut log, &shared, true);
-    peers.leave();
-    end(&shared, own)
+    note(&mut log, shared, true);
+    Ok(())
 }
 
 /// Notes what is seen now, if that is due or the last time. If it cannot be written, no more is noted.
