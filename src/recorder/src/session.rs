@@ -1,18 +1,20 @@
 //! The recording of this process, from `MPI_Init` to `MPI_Finalize`.
 
+mod communicators;
+
 use crate::abi::Abi;
 use crate::buffers::Buffers;
 use crate::calls::TABLE;
 use crate::clock;
 use crate::control::Control;
-use crate::format::{self, COMMUNICATOR, INTER, LONGEST_TEXT, MAPS, NAME, NAME_OF_WINDOW, field};
+use crate::format::{self, MAPS, field};
 use crate::functions;
 use crate::layout;
-use crate::monitor::{self, Board, NewMembership};
+use crate::monitor::{self, Board};
 use crate::offsets::Meter;
 use crate::openmp_runtime;
 use crate::say;
-use crate::stream::{LONGEST, Stream};
+use crate::stream::Stream;
 use crate::streams::Streams;
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -112,85 +114,38 @@ pub(crate) fn start(number: u64, entered: u64) -> *mut Stream {
             return null_mut();
         }
     };
-    let (rank, size) = (get(abi.mpi.comm_rank, abi.world), get(abi.mpi.comm_size, abi.world));
-    let parent = {
-        let mut parent = 0_u64;
-        // SAFETY: it has room for a handle of either kind.
-        unsafe { (abi.mpi.comm_get_parent)(&raw mut parent as usize) };
-        abi.handle_of(parent as usize)
-    };
-    if parent != abi.no_comm {
+    if is_spawned(&abi) {
         // Its ranks are not those of the recording.
-        if rank == 0 {
+        if get(abi.mpi.comm_rank, abi.world) == 0 {
             say("processes started by MPI_Comm_spawn are not recorded");
         }
         return null_mut();
     }
-    let host = host();
-    let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let (node, machine) = (fingerprint(&[&host, &boot]), fingerprint(&[&boot]));
-    let mut session = Session {
-        control: Control::of_environment(),
-        directory: PathBuf::from(directory),
-        rank: rank as u64,
-        size: size as u64,
-        timer: *TIMER.get_or_init(clock::choose),
-        node,
-        machine,
-        host,
-        library: library(&abi),
-        command: command(),
-        threads: AtomicU64::new(0),
-        streams: Streams::default(),
-        meter: None,
-        world_group: 0,
-        discard: std::env::var_os("CLC_RECORDER_DISCARD").is_some(),
-        board: monitor::board(),
-        abi,
-    };
-    // All processes take part in it, whether they can record or not.
-    if !session.discard {
-        session.meter = Meter::new(&session.abi, &session.directory, rank as usize, size as usize, node);
-    }
-    if let Some(meter) = &session.meter {
-        meter.measure(&session.abi);
-    }
-    // SAFETY: it has room for a handle of either kind.
-    unsafe { (session.abi.mpi.comm_group)(session.abi.world as usize, &raw mut session.world_group as usize) };
+    let session = Session::new(abi, PathBuf::from(directory));
     let session = SESSION.get_or_init(|| session);
-    let made = session.make_stream(session.new_thread(), true);
-    let stream = match made {
+    let stream = match session.make_stream(session.new_thread(), true) {
         Ok(stream) => stream,
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            if rank == 0 {
+            if session.rank == 0 {
                 say("another program has already been recorded; this one is not");
             }
             return null_mut();
         }
         Err(error) => {
-            say(&format!("rank {rank}: {}: {error}; nothing is recorded", session.directory.display()));
+            say(&format!("rank {}: {}: {error}; nothing is recorded", session.rank, session.directory.display()));
             return null_mut();
         }
     };
     // SAFETY: it has just been made, and is this thread's.
-    let first = unsafe { &mut *stream };
-    if !first.reserve(64) {
-        return null_mut();
-    }
-    functions::begin(first);
-    first.enter_at(number, entered);
-    first.leave(clock::after(), false);
-    first.commit();
-    // A second one, for a process that is killed soon.
-    first.buffers.file.anchor(clock::anchor());
-    session.control.begin();
-    // SAFETY: a function that only sets a flag is safe to call in a child.
-    unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-    if let Some(board) = monitor::board() {
-        board.initialised(session.rank, session.size, [session.abi.world, session.abi.own]);
-    }
-    RECORDING.store(true, Ordering::Release);
-    stream
+    if session.begin(unsafe { &mut *stream }, number, entered) { stream } else { null_mut() }
+}
+
+/// Whether this process was started by `MPI_Comm_spawn`.
+fn is_spawned(abi: &Abi) -> bool {
+    let mut parent = 0_u64;
+    // SAFETY: it has room for a handle of either kind.
+    unsafe { (abi.mpi.comm_get_parent)(&raw mut parent as usize) };
+    abi.handle_of(parent as usize) != abi.no_comm
 }
 
 /// In a child of a fork: the mapping is shared with the parent, to which it belongs.
@@ -250,6 +205,63 @@ pub(crate) fn finish(stream: *mut Stream, (number, entered): (u64, u64), measure
 }
 
 impl Session {
+    /// The session of this process. All processes make theirs together: they measure their clocks, whether they can record or not.
+    fn new(abi: Abi, directory: PathBuf) -> Session {
+        let (rank, size) = (get(abi.mpi.comm_rank, abi.world), get(abi.mpi.comm_size, abi.world));
+        let host = host();
+        let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let (node, machine) = (fingerprint(&[&host, &boot]), fingerprint(&[&boot]));
+        let mut session = Session {
+            control: Control::of_environment(),
+            directory,
+            rank: rank as u64,
+            size: size as u64,
+            timer: *TIMER.get_or_init(clock::choose),
+            node,
+            machine,
+            host,
+            library: library(&abi),
+            command: command(),
+            threads: AtomicU64::new(0),
+            streams: Streams::default(),
+            meter: None,
+            world_group: 0,
+            discard: std::env::var_os("CLC_RECORDER_DISCARD").is_some(),
+            board: monitor::board(),
+            abi,
+        };
+        if !session.discard {
+            session.meter = Meter::new(&session.abi, &session.directory, rank as usize, size as usize, node);
+        }
+        if let Some(meter) = &session.meter {
+            meter.measure(&session.abi);
+        }
+        // SAFETY: it has room for a handle of either kind.
+        unsafe { (session.abi.mpi.comm_group)(session.abi.world as usize, &raw mut session.world_group as usize) };
+        session
+    }
+
+    /// Records `MPI_Init` in the first stream, and has events recorded from now on. Returns whether there was room.
+    fn begin(&self, first: &mut Stream, number: u64, entered: u64) -> bool {
+        if !first.reserve(64) {
+            return false;
+        }
+        functions::begin(first);
+        first.enter_at(number, entered);
+        first.leave(clock::after(), false);
+        first.commit();
+        // A second one, for a process that is killed soon.
+        first.buffers.file.anchor(clock::anchor());
+        self.control.begin();
+        // SAFETY: a function that only sets a flag is safe to call in a child.
+        unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+        if let Some(board) = monitor::board() {
+            board.initialised(self.rank, self.size, [self.abi.world, self.abi.own]);
+        }
+        RECORDING.store(true, Ordering::Release);
+        true
+    }
+
     /// Number of a thread that has none.
     pub(crate) fn new_thread(&self) -> u64 {
         self.threads.fetch_add(1, Ordering::Relaxed)
@@ -302,82 +314,6 @@ impl Session {
         Ok(self.streams.add(Stream::new(buffers)))
     }
 
-    /// What a function says of a communicator; 0 for none, of which MPI would complain before the program asks it.
-    fn of_comm(&self, function: unsafe extern "C" fn(usize, usize) -> c_int, comm: u64) -> c_int {
-        if comm == self.abi.no_comm || comm == 0 { 0 } else { get(function, comm) }
-    }
-
-    /// Rank of this process in a communicator.
-    pub(crate) fn rank_in(&self, comm: u64) -> usize {
-        self.of_comm(self.abi.mpi.comm_rank, comm).max(0) as usize
-    }
-
-    /// Number of processes of a communicator, or of the own group of an inter-communicator.
-    pub(crate) fn size_of(&self, comm: u64) -> usize {
-        self.of_comm(self.abi.mpi.comm_size, comm).max(0) as usize
-    }
-
-    /// Whether this process has a rank of an intra-communicator, which is where roots are given by their ranks in the own group.
-    pub(crate) fn is_rank(&self, comm: u64, rank: i64) -> bool {
-        self.of_comm(self.abi.mpi.comm_test_inter, comm) == 0
-            && i64::from(self.of_comm(self.abi.mpi.comm_rank, comm)) == rank
-    }
-
-    /// With how many processes this one exchanges data in a collective operation.
-    pub(crate) fn peers(&self, comm: u64) -> usize {
-        if self.of_comm(self.abi.mpi.comm_test_inter, comm) == 0 {
-            return self.size_of(comm);
-        }
-        self.of_comm(self.abi.mpi.comm_remote_size, comm).max(0) as usize
-    }
-
-    /// Records a communicator that this process has become a member of, with its members if `list` is set or there is no other way to tell which
-    /// one it is. Its group is that of `comm`, which is the communicator itself unless that cannot be asked yet. Returns what it is, if it is one; nothing
-    /// at all if there was no room.
-    #[cold]
-    pub(crate) fn describe(
-        &self,
-        stream: &mut Stream,
-        handle: u64,
-        comm: u64,
-        list: bool,
-    ) -> Option<Option<NewMembership>> {
-        if handle == self.abi.no_comm || handle == 0 {
-            return Some(None);
-        }
-        let mpi = &self.abi.mpi;
-        let (rank, size) = (get(mpi.comm_rank, comm).max(0) as usize, get(mpi.comm_size, comm).max(0) as usize);
-        let inter = get(mpi.comm_test_inter, comm) != 0;
-        let list = list || inter || rank == 0;
-        let members = self.global_ranks(mpi.comm_group, comm, if list { size } else { 1 });
-        let others = if inter { get(mpi.comm_remote_size, comm).max(0) as usize } else { 0 };
-        if !stream.reserve(members.len() + others + 16) {
-            return None;
-        }
-        stream.unsigned(COMMUNICATOR);
-        stream.comm(handle);
-        stream.unsigned(rank as u64);
-        stream.unsigned(if inter { INTER } else { 0 });
-        let write = |stream: &mut Stream, ranks: &[c_int]| {
-            stream.unsigned(ranks.len() as u64);
-            ranks.iter().for_each(|&rank| stream.unsigned(rank as u32 as u64));
-        };
-        write(stream, if list { &members } else { &[] });
-        stream.unsigned(members.first().map_or(u64::MAX, |&member| member as u32 as u64));
-        let tell = |ranks: &[c_int]| {
-            let ranks: Vec<u64> = ranks.iter().map(|&rank| rank as u32 as u64).collect();
-            (ranks.first().copied().unwrap_or(u64::MAX), layout::identity(&ranks))
-        };
-        let (first, all) = tell(&members);
-        let mut remote = None;
-        if inter {
-            let ranks = self.global_ranks(mpi.comm_remote_group, comm, others);
-            write(stream, &ranks);
-            remote = Some(tell(&ranks));
-        }
-        Some(Some(NewMembership { handle, rank, size, first, members: all, others: remote }))
-    }
-
     /// Keeps which files are where in memory, if functions of the program have been recorded: `<rank>.maps`. It may be called again when there are more.
     #[cold]
     pub(crate) fn keep_addresses(&self) -> bool {
@@ -387,75 +323,6 @@ impl Session {
             let _ = std::fs::write(self.directory.join(format!("{}.{MAPS}", self.rank)), maps);
         }
         functions::has_functions()
-    }
-
-    /// Appends a group: number of members and their global ranks. Returns whether there was room.
-    pub(crate) fn group(&self, stream: &mut Stream, group: u64) -> bool {
-        let mpi = &self.abi.mpi;
-        let count = get(mpi.group_size, group).max(0) as usize;
-        if !stream.reserve(count + 16) {
-            return false;
-        }
-        let ranks = stream.scratch(8 * count.max(1)).cast::<c_int>();
-        if ranks.is_null() {
-            return false;
-        }
-        // SAFETY: the scratch has room for twice as many ranks.
-        unsafe {
-            let global = ranks.add(count);
-            (0..count).for_each(|k| *ranks.add(k) = k as c_int);
-            let world = self.world_group as usize;
-            (mpi.group_translate_ranks)(group as usize, count, ranks as usize, world, global as usize);
-            stream.group(count);
-        }
-        true
-    }
-
-    /// Records the name that a communicator or a window has now. Returns whether there was room.
-    #[cold]
-    pub(crate) fn name(&self, stream: &mut Stream, class: u64, handle: u64) -> bool {
-        // MPI_MAX_OBJECT_NAME is 64 or 128.
-        let mut name = [0_u8; 1024];
-        let mut length: c_int = 0;
-        let mpi = &self.abi.mpi;
-        let ask = if class == NAME_OF_WINDOW { mpi.win_get_name } else { mpi.comm_get_name };
-        // SAFETY: the name is longer than any.
-        unsafe { ask(handle as usize, name.as_mut_ptr() as usize, &raw mut length as usize) };
-        if !stream.reserve(LONGEST_TEXT / LONGEST + 16) {
-            return false;
-        }
-        stream.unsigned(NAME);
-        stream.unsigned(class);
-        if class == NAME_OF_WINDOW {
-            stream.win(handle)
-        } else {
-            stream.comm(handle)
-        }
-        stream.text(&name[..(length.max(0) as usize).min(name.len())]);
-        true
-    }
-
-    /// Ranks in `MPI_COMM_WORLD` of the first `count` members of a group of a communicator.
-    fn global_ranks(
-        &self,
-        group_of: unsafe extern "C" fn(usize, usize) -> c_int,
-        comm: u64,
-        count: usize,
-    ) -> Vec<c_int> {
-        let ranks: Vec<c_int> = (0..count as c_int).collect();
-        let mut global = vec![-1; count];
-        let (mut group, mut world) = (0_u64, 0_u64);
-        let mpi = &self.abi.mpi;
-        // SAFETY: groups have room for a handle of either kind, and the lists have `count` elements.
-        unsafe {
-            group_of(comm as usize, &raw mut group as usize);
-            (mpi.comm_group)(self.abi.world as usize, &raw mut world as usize);
-            let (from, to) = (ranks.as_ptr() as usize, global.as_mut_ptr() as usize);
-            (mpi.group_translate_ranks)(group as usize, count, from, world as usize, to);
-            (mpi.group_free)(&raw mut group as usize);
-            (mpi.group_free)(&raw mut world as usize);
-        }
-        global
     }
 }
 

@@ -12,12 +12,14 @@ use crate::stream::Stream;
 /// Integers that any record without lists has at most, and more.
 pub(super) const ROOM: usize = 16;
 
+/// Statuses that a call writes: its argument, and their number.
+type Statuses = (usize, usize);
+
 /// Records what a call is given. Returns whether there was room.
 pub(super) unsafe fn before(session: &Session, stream: &mut Stream, call: &Call, words: &mut [usize]) -> bool {
     let abi = &session.abi;
     let given = Arguments { words, mode: call.mode, abi };
-    // What replaces an ignored status: argument and number of statuses.
-    let mut needed: Option<(usize, usize)> = None;
+    let mut needed: Option<Statuses> = None;
     // SAFETY: the arguments have the types that the effect says.
     unsafe {
         match call.effect {
@@ -52,34 +54,21 @@ pub(super) unsafe fn before(session: &Session, stream: &mut Stream, call: &Call,
                 send(stream, &given, 7);
                 posted(stream, &given, 5, (1, 2));
             }
-            Effect::Wait => {
-                stream.request(given.request(0, 0));
-                needed = Some((1, 1));
-            }
-            Effect::Test => {
-                stream.request(given.request(0, 0));
-                needed = Some((2, 1));
-            }
-            Effect::GetStatus => {
-                stream.request(given.request_itself(0));
-                needed = Some((2, 1));
-            }
-            Effect::Waitall | Effect::Testall => {
-                let Some(count) = requests(stream, &given) else { return false };
-                needed = Some((if call.effect == Effect::Waitall { 2 } else { 3 }, count));
-            }
-            Effect::Waitany | Effect::Testany => {
-                let Some(_) = requests(stream, &given) else { return false };
-                needed = Some((if call.effect == Effect::Waitany { 3 } else { 4 }, 1));
-            }
-            Effect::Waitsome | Effect::Testsome => {
-                let Some(count) = requests(stream, &given) else { return false };
-                needed = Some((4, count));
-            }
-            Effect::Startall => {
-                let Some(_) = requests(stream, &given) else { return false };
-            }
-            Effect::Start | Effect::RequestFree => stream.request(given.request(0, 0)),
+            Effect::Wait
+            | Effect::Test
+            | Effect::GetStatus
+            | Effect::Waitall
+            | Effect::Testall
+            | Effect::Waitany
+            | Effect::Testany
+            | Effect::Waitsome
+            | Effect::Testsome
+            | Effect::Start
+            | Effect::Startall
+            | Effect::RequestFree => match of_requests(stream, call.effect, &given) {
+                Some(statuses) => needed = statuses,
+                None => return false,
+            },
             Effect::Mprobe | Effect::Improbe => stream.comm(given.comm(2)),
             Effect::Mrecv => {
                 stream.unsigned(given.message(3));
@@ -96,8 +85,41 @@ pub(super) unsafe fn before(session: &Session, stream: &mut Stream, call: &Call,
             _ => collectives::before(session, stream, call.effect, &given),
         }
     }
-    if let Some((argument, count)) = needed
-        && let Some(word) = words.get_mut(argument)
+    needed.is_none_or(|statuses| provide(stream, abi, words, statuses))
+}
+
+/// Records the requests that a call is given. Returns the statuses that it writes, if any; nothing at all if there was no room.
+#[inline]
+unsafe fn of_requests(stream: &mut Stream, effect: Effect, given: &Arguments) -> Option<Option<Statuses>> {
+    // SAFETY: the caller says so.
+    unsafe {
+        match effect {
+            Effect::GetStatus => stream.request(given.request_itself(0)),
+            Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => stream.request(given.request(0, 0)),
+            _ => {
+                let count = requests(stream, given)?;
+                return Some(match effect {
+                    Effect::Waitall => Some((2, count)),
+                    Effect::Testall => Some((3, count)),
+                    Effect::Waitany => Some((3, 1)),
+                    Effect::Testany => Some((4, 1)),
+                    Effect::Waitsome | Effect::Testsome => Some((4, count)),
+                    _ => None,
+                });
+            }
+        }
+    }
+    Some(match effect {
+        Effect::Wait => Some((1, 1)),
+        Effect::Test | Effect::GetStatus => Some((2, 1)),
+        _ => None,
+    })
+}
+
+/// Gives a call a place for statuses that the program ignores. Returns whether there was room.
+#[inline]
+fn provide(stream: &mut Stream, abi: &Abi, words: &mut [usize], (argument, count): Statuses) -> bool {
+    if let Some(word) = words.get_mut(argument)
         && abi.ignores(*word)
     {
         let scratch = stream.scratch(count.max(1) * abi.status);
@@ -163,65 +185,77 @@ pub(super) unsafe fn after(
     now: u64,
     failed: bool,
 ) -> bool {
-    let abi = &session.abi;
-    let given = Arguments { words, mode: call.mode, abi };
-    let last = words.len().saturating_sub(1);
-    // A communicator is described before the end of the call that makes it.
-    let made = match call.effect {
+    let given = Arguments { words, mode: call.mode, abi: &session.abi };
+    // SAFETY: the arguments have the types that the effect says, and what the function returns in them is there unless it failed.
+    unsafe {
+        if !failed && !described(session, stream, call.effect, &given) {
+            return false;
+        }
+        stream.leave(now, failed);
+        failed || given_back(stream, call, &given)
+    }
+}
+
+/// Records what a call has made or named, before its end: a communicator or a window. Returns whether there was room.
+#[inline]
+unsafe fn described(session: &Session, stream: &mut Stream, effect: Effect, given: &Arguments) -> bool {
+    let last = given.words.len().saturating_sub(1);
+    let made = match effect {
         Effect::CommCreate | Effect::CommCreateGroup | Effect::IntercommCreate | Effect::IntercommMerge => Some(last),
         Effect::CommIdup => last.checked_sub(1),
         _ => None,
     };
-    // SAFETY: the arguments have the types that the effect says, and what the function returns in them is there unless it failed.
+    // SAFETY: the caller says so.
     unsafe {
-        if let Some(argument) = made.filter(|_| !failed) {
+        if let Some(argument) = made {
             let new = given.new_comm(argument);
             // A duplicate that is being made cannot be asked, but has the group of the original.
-            let like = if call.effect == Effect::CommIdup { given.comm(0) } else { new };
-            let Some(member) = session.describe(stream, new, like, call.effect == Effect::CommCreateGroup) else {
+            let like = if effect == Effect::CommIdup { given.comm(0) } else { new };
+            let Some(member) = session.describe(stream, new, like, effect == Effect::CommCreateGroup) else {
                 return false;
             };
             if let Some(member) = member
                 && let Some((board, slot)) = HERE.with(|here| watched(here, session))
             {
-                board.joined(slot, call.effect, slot.comm(), &member);
+                board.joined(slot, effect, slot.comm(), &member);
             }
         }
-        let described = failed
-            || match call.effect {
-                Effect::WinCreate | Effect::WinAllocate => {
-                    stream.unsigned(WINDOW);
-                    stream.win(given.new_win(last));
-                    if let Some((board, slot)) = HERE.with(|here| watched(here, session)) {
-                        board.window(slot, given.new_win(last));
-                    }
-                    true
+        match effect {
+            Effect::WinCreate | Effect::WinAllocate => {
+                stream.unsigned(WINDOW);
+                stream.win(given.new_win(last));
+                if let Some((board, slot)) = HERE.with(|here| watched(here, session)) {
+                    board.window(slot, given.new_win(last));
                 }
-                Effect::CommName => session.name(stream, NAME_OF_COMMUNICATOR, given.comm(0)),
-                Effect::WinName => session.name(stream, NAME_OF_WINDOW, given.win(0)),
-                _ => true,
-            };
-        if !described {
-            return false;
+                true
+            }
+            Effect::CommName => session.name(stream, NAME_OF_COMMUNICATOR, given.comm(0)),
+            Effect::WinName => session.name(stream, NAME_OF_WINDOW, given.win(0)),
+            _ => true,
         }
-        stream.leave(now, failed);
-        if failed {
-            return true;
-        }
-        // Where the flag and the status of a test are.
-        let (flag_at, status_at) = match call.effect {
-            Effect::Test | Effect::GetStatus => (1, 2),
-            Effect::Testall => (2, 3),
-            Effect::Testany => (3, 4),
-            Effect::WinTest => (1, 0),
-            Effect::Improbe => (3, 5),
-            _ => (0, last),
-        };
+    }
+}
+
+/// Records the results of a call, after its end. Returns whether there was room.
+#[inline]
+unsafe fn given_back(stream: &mut Stream, call: &Call, given: &Arguments) -> bool {
+    let (abi, last) = (given.abi, given.words.len().saturating_sub(1));
+    // Where the flag and the status of a test are.
+    let (flag_at, status_at) = match call.effect {
+        Effect::Test | Effect::GetStatus => (1, 2),
+        Effect::Testall => (2, 3),
+        Effect::Testany => (3, 4),
+        Effect::WinTest => (1, 0),
+        Effect::Improbe => (3, 5),
+        _ => (0, last),
+    };
+    // SAFETY: the caller says so.
+    unsafe {
         match call.effect.gives(call.form) {
             Gives::Nothing => {}
             Gives::Request => stream.request(given.request(last, 0)),
             Gives::Status => status(stream, abi, given.status(last, 0)),
-            Gives::Statuses => return statuses(stream, &given, 2),
+            Gives::Statuses => return statuses(stream, given, 2),
             Gives::Indexed => {
                 stream.unsigned(given.index(2, 0).map_or(0, |index| index as u64 + 1));
                 status(stream, abi, given.status(3, 0));
@@ -238,25 +272,25 @@ pub(super) unsafe fn after(
                 }
             }
             Gives::Flag => {
-                flag(stream, &given, flag_at);
+                flag(stream, given, flag_at);
             }
             Gives::FlagStatus => {
-                if flag(stream, &given, flag_at) {
+                if flag(stream, given, flag_at) {
                     status(stream, abi, given.status(status_at, 0));
                 }
             }
             Gives::FlagStatuses => {
-                return !flag(stream, &given, flag_at) || statuses(stream, &given, status_at);
+                return !flag(stream, given, flag_at) || statuses(stream, given, status_at);
             }
             Gives::FlagIndexed => {
-                if flag(stream, &given, flag_at) {
+                if flag(stream, given, flag_at) {
                     stream.unsigned(given.index(2, 0).map_or(0, |index| index as u64 + 1));
                     status(stream, abi, given.status(status_at, 0));
                 }
             }
             Gives::Message => stream.unsigned(given.message(3)),
             Gives::FlagMessage => {
-                if flag(stream, &given, flag_at) {
+                if flag(stream, given, flag_at) {
                     stream.unsigned(given.message(4));
                 }
             }

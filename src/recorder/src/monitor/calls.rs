@@ -44,24 +44,19 @@ impl Board {
                     slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
                     slot.set(slot::SEQUENCE, self.count(win));
                 }
-                // Who reads it knows which of these have a target, and that none is a collective operation.
-                Effect::WinStart | Effect::WinPost => slot.set(slot::COMM, given.win(2)),
-                Effect::WinComplete
+                Effect::WinStart
+                | Effect::WinPost
+                | Effect::WinComplete
                 | Effect::WinWait
                 | Effect::WinTest
+                | Effect::WinLock
+                | Effect::WinUnlock
+                | Effect::WinLockAll
                 | Effect::WinUnlockAll
+                | Effect::WinFlush
+                | Effect::WinFlushLocal
                 | Effect::WinFlushAll
-                | Effect::WinFlushLocalAll => slot.set(slot::COMM, given.win(0)),
-                Effect::WinLockAll => slot.set(slot::COMM, given.win(1)),
-                Effect::WinUnlock | Effect::WinFlush | Effect::WinFlushLocal => {
-                    slot.set(slot::COMM, given.win(1));
-                    slot.set(slot::PEER, target(given, 0) << 32);
-                }
-                Effect::WinLock => {
-                    slot.set(slot::COMM, given.win(3));
-                    let exclusive = given.abi.is_exclusive(given.int(0));
-                    slot.set(slot::PEER, target(given, 1) << 32 | u64::from(exclusive));
-                }
+                | Effect::WinFlushLocalAll => epoch(slot, call.effect, given),
                 // Without a communicator nobody looks at peer and sequence number.
                 Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => {
                     slot.set(slot::COMM, 0);
@@ -79,16 +74,8 @@ impl Board {
                     slot.waits(given);
                 }
                 effect if is_collective(effect) => {
-                    let root = match effect {
-                        Effect::Bcast => given.int(3),
-                        Effect::Gather | Effect::Scatter => given.int(6),
-                        Effect::Gatherv | Effect::Scatterv => given.int(7),
-                        Effect::Reduce => given.int(5),
-                        _ => -1,
-                    };
-                    let root = if root >= 0 { root as i32 } else { layout::NOBODY };
                     slot.set(slot::COMM, comm);
-                    slot.set(slot::PEER, u64::from(root as u32) << 32);
+                    slot.set(slot::PEER, u64::from(root(effect, given) as u32) << 32);
                     slot.set(slot::SEQUENCE, self.count(comm));
                 }
                 Effect::CommCreateGroup | Effect::IntercommCreate => {
@@ -126,6 +113,50 @@ impl Board {
             slot.set(slot::CALL, call);
         }
     }
+}
+
+/// A call that begins or ends an epoch on a window. Who reads it knows which of these have a target, and that none is a collective operation.
+///
+/// # Safety
+/// The arguments are those of the function.
+#[inline(always)]
+unsafe fn epoch(slot: Slot, effect: Effect, given: &Arguments) {
+    // SAFETY: the caller says so.
+    unsafe {
+        match effect {
+            Effect::WinStart | Effect::WinPost => slot.set(slot::COMM, given.win(2)),
+            Effect::WinLockAll => slot.set(slot::COMM, given.win(1)),
+            Effect::WinUnlock | Effect::WinFlush | Effect::WinFlushLocal => {
+                slot.set(slot::COMM, given.win(1));
+                slot.set(slot::PEER, target(given, 0) << 32);
+            }
+            Effect::WinLock => {
+                slot.set(slot::COMM, given.win(3));
+                let exclusive = given.abi.is_exclusive(given.int(0));
+                slot.set(slot::PEER, target(given, 1) << 32 | u64::from(exclusive));
+            }
+            _ => slot.set(slot::COMM, given.win(0)),
+        }
+    }
+}
+
+/// The root of a collective operation, as it is stored: nobody, if it has none, or this process takes no part in it.
+///
+/// # Safety
+/// The arguments are those of the function.
+#[inline(always)]
+unsafe fn root(effect: Effect, given: &Arguments) -> i32 {
+    // SAFETY: the caller says so.
+    let root = unsafe {
+        match effect {
+            Effect::Bcast => given.int(3),
+            Effect::Gather | Effect::Scatter => given.int(6),
+            Effect::Gatherv | Effect::Scatterv => given.int(7),
+            Effect::Reduce => given.int(5),
+            _ => -1,
+        }
+    };
+    if root >= 0 { root as i32 } else { layout::NOBODY }
 }
 
 /// The target of a call on a window, as it is stored.
