@@ -150,15 +150,22 @@ pub(super) fn scan(
             scanned.locks.extend(of_process(program.process_of(program.number(process)).0, locks));
             own.threads = threads.map(ProcessThreads::finish).unwrap_or_default();
             own.communication = busy.finish(windows, &mut scanned.computing);
-            for (stage, (from, to)) in own.spans.iter().flatten().copied().enumerate() {
-                let computing = &mut scanned.computing[stage];
-                windows[stage].parts(from, to, |index, from, to| computing[index] += i128::from(to - from));
-            }
+            scanned.add_spans(&own, windows);
         }
         scanned.processes.push(own);
     }
     scanned.no_regions = mpi.is_empty() && stages.opened.timelines.processes > 0;
     Ok(scanned)
+}
+
+impl ScannedOperations {
+    /// Counts a process as computing for as long as it runs, by window.
+    fn add_spans(&mut self, process: &ScannedProcess, windows: &[Windows]) {
+        for (stage, (from, to)) in process.spans.iter().flatten().copied().enumerate() {
+            let computing = &mut self.computing[stage];
+            windows[stage].parts(from, to, |index, from, to| computing[index] += i128::from(to - from));
+        }
+    }
 }
 
 /// The first visited event of location `number` from `event` on.

@@ -263,38 +263,8 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     // Without a significant gain, violations explain no more than what they show.
     let shown = fit.offsets.most.is_none() || fit.anywhere <= PROVEN * worst;
     if let Some(measured) = fit.offsets.most {
-        if fit.wild > 0.0 {
-            return Some("the estimated clocks would bend back and forth as no clock does".into());
-        }
-        if worst < DOUBTED * fit.doubt && !fit.is_overwhelming() {
-            return Some(
-                "the violations of the recorded clocks are smaller than what messages that wait tell clocks to".into(),
-            );
-        }
-        let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;
-        let explained = explained && (credible || fit.straight && fit.is_within_stated());
-        if fit.late && fit.anywhere > BEYOND * worst && !fit.confirmed {
-            return Some(
-                "nearly all messages are late, and the estimated clocks differ from the recorded ones by far more than any violation shows".into(),
-            );
-        }
-        let as_bad = after >= MANY && remaining.worst > NEARLY_AS_BAD * worst;
-        if fit.late && as_bad && fit.anywhere > SIMILAR * worst {
-            return Some("the estimated clocks would leave many violations, and some nearly as bad as before".into());
-        }
-        let uncertain = (worst < fit.half_trip || fit.stated) && !fit.is_overwhelming();
-        let proven = if uncertain { UNCERTAIN } else { PROVEN };
-        if fit.contradiction > proven * worst && !fit.is_convincing() && !explained {
-            let far = if fit.contradiction > PROVEN * worst { " far" } else { "" };
-            return Some(format!(
-                "the estimated clocks contradict the recorded offsets by{far} more than any violation shows"
-            ));
-        }
-        if measured > IN_A_RING * worst && !fit.round_trips && !mostly {
-            return Some(
-                "messages go around in one direction only, and the estimated clocks contradict the recorded offsets"
-                    .into(),
-            );
+        if let Some(objection) = objection_of_offsets(fit, measured, left, remaining, Explained { explained, mostly }) {
+            return Some(objection);
         }
     } else if fit.moved_apart > EXCESSIVE * worst + if fit.late { 0.0 } else { FAR * fit.half_trip } {
         return Some(
@@ -328,6 +298,59 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         }
         _ => None,
     }
+}
+
+/// How many of the violations that recorded clocks leave vanish with estimated ones.
+#[derive(Clone, Copy)]
+struct Explained {
+    /// So many that this speaks for the estimate by itself.
+    explained: bool,
+    /// Most of them.
+    mostly: bool,
+}
+
+/// What recorded offsets, from which the estimate is `measured` ticks away at most, have against it.
+fn objection_of_offsets(
+    fit: &ClockFit,
+    measured: f64,
+    left: &ViolationsLeft,
+    remaining: &ViolationsLeft,
+    Explained { explained, mostly }: Explained,
+) -> Option<String> {
+    let (after, worst) = (remaining.count, left.worst);
+    if fit.wild > 0.0 {
+        return Some("the estimated clocks would bend back and forth as no clock does".into());
+    }
+    if worst < DOUBTED * fit.doubt && !fit.is_overwhelming() {
+        return Some(
+            "the violations of the recorded clocks are smaller than what messages that wait tell clocks to".into(),
+        );
+    }
+    let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;
+    let explained = explained && (credible || fit.straight && fit.is_within_stated());
+    if fit.late && fit.anywhere > BEYOND * worst && !fit.confirmed {
+        return Some(
+            "nearly all messages are late, and the estimated clocks differ from the recorded ones by far more than any violation shows".into(),
+        );
+    }
+    let as_bad = after >= MANY && remaining.worst > NEARLY_AS_BAD * worst;
+    if fit.late && as_bad && fit.anywhere > SIMILAR * worst {
+        return Some("the estimated clocks would leave many violations, and some nearly as bad as before".into());
+    }
+    let uncertain = (worst < fit.half_trip || fit.stated) && !fit.is_overwhelming();
+    let proven = if uncertain { UNCERTAIN } else { PROVEN };
+    if fit.contradiction > proven * worst && !fit.is_convincing() && !explained {
+        let far = if fit.contradiction > PROVEN * worst { " far" } else { "" };
+        return Some(format!(
+            "the estimated clocks contradict the recorded offsets by{far} more than any violation shows"
+        ));
+    }
+    if measured > IN_A_RING * worst && !fit.round_trips && !mostly {
+        return Some(
+            "messages go around in one direction only, and the estimated clocks contradict the recorded offsets".into(),
+        );
+    }
+    None
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::report::{
 use clc_clock::LinearClock;
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
 use clc_trace::progress::Progress;
-use clc_trace::{CommMembers, LocationGroupId, MpiRank, Result, SystemTreeNodeId, Ticks};
+use clc_trace::{CommMembers, Definitions, LocationGroupId, MpiRank, Result, SystemTreeNodeId, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -96,6 +96,21 @@ fn scan(opened: &TraceHandle, index: usize, warnings: &mut Warnings) -> Result<S
     })
 }
 
+/// Those of MPI.
+fn communicators(definitions: &Definitions) -> Vec<CommunicatorInfo> {
+    let described = definitions.communicators.iter().filter_map(|communicator| {
+        let (size, inter) = match &communicator.members {
+            CommMembers::Intra(members) => (members.len(), false),
+            CommMembers::SelfOnly => (1, false),
+            CommMembers::Inter(a, b) => (a.len() + b.len(), true),
+            CommMembers::Undefined => (0, false),
+            CommMembers::NotMpi => return None,
+        };
+        Some(CommunicatorInfo { id: communicator.id, name: communicator.name.clone(), size: size as u64, inter })
+    });
+    described.collect()
+}
+
 fn description(opened: &TraceHandle, path: &Path, mut scanned: Vec<ScannedLocation>, warnings: Warnings) -> Info {
     let definitions = &opened.definitions;
     let resolution = definitions.clock.resolution;
@@ -124,20 +139,7 @@ fn description(opened: &TraceHandle, path: &Path, mut scanned: Vec<ScannedLocati
         node.processes += u64::from(timeline.process.is_some());
         node.locations += timeline.locations.len() as u64;
     }
-    let communicators: Vec<CommunicatorInfo> = definitions
-        .communicators
-        .iter()
-        .filter_map(|communicator| {
-            let (size, inter) = match &communicator.members {
-                CommMembers::Intra(members) => (members.len(), false),
-                CommMembers::SelfOnly => (1, false),
-                CommMembers::Inter(a, b) => (a.len() + b.len(), true),
-                CommMembers::Undefined => (0, false),
-                CommMembers::NotMpi => return None,
-            };
-            Some(CommunicatorInfo { id: communicator.id, name: communicator.name.clone(), size: size as u64, inter })
-        })
-        .collect();
+    let communicators = communicators(definitions);
     let trace = TraceSummary {
         path: path.display().to_string(),
         name: opened.archive.name(),

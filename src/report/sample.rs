@@ -284,19 +284,9 @@ fn locks() -> LockStages {
     Stages { before: Locks { overlapping: 3, worst, ..after.clone() }, after: Some(after) }
 }
 
-/// Something in every field, for two windows and two nodes.
-fn details() -> Details {
-    let node = |name: &str, first_process, presync: i64| NodeCurve {
-        name: name.into(),
-        first_process: Some(MpiRank(first_process)),
-        processes: 16,
-        presync_ticks: vec![Some(presync), Some(presync + 250)],
-        forward_ticks: vec![Some(0), Some(1_200)],
-        backward_ticks: vec![None, Some(300)],
-        forward_largest_ticks: vec![Some(0), Some(4_500)],
-        backward_largest_ticks: vec![None, Some(4_000)],
-    };
-    let stage = |stage: Stage, violated: u64| StageDetails {
+/// A stage with so many violations.
+fn violated(stage: Stage, violated: u64) -> StageDetails {
+    StageDetails {
         stage,
         operations: vec![OperationCheck { operation: "message".into(), checked: 1_234_567, violated }],
         checked: vec![600_000, 638_888],
@@ -310,6 +300,20 @@ fn details() -> Details {
                 collective_ends: 3,
             }],
         },
+    }
+}
+
+/// Something in every field, for two windows and two nodes.
+fn details() -> Details {
+    let node = |name: &str, first_process, presync: i64| NodeCurve {
+        name: name.into(),
+        first_process: Some(MpiRank(first_process)),
+        processes: 16,
+        presync_ticks: vec![Some(presync), Some(presync + 250)],
+        forward_ticks: vec![Some(0), Some(1_200)],
+        backward_ticks: vec![None, Some(300)],
+        forward_largest_ticks: vec![Some(0), Some(4_500)],
+        backward_largest_ticks: vec![None, Some(4_000)],
     };
     let bar = |level, from, to| RegionBar { region: "MPI_Waitall".into(), level, from_seconds: from, to_seconds: to };
     let picture = |stage: Stage, send, receive| Picture {
@@ -328,7 +332,11 @@ fn details() -> Details {
             further_nodes: 2,
         },
         window_seconds: 6.17,
-        stages: vec![stage(Stage::Raw, 12_345), stage(Stage::Presynchronised, 120), stage(Stage::Corrected, 0)],
+        stages: vec![
+            violated(Stage::Raw, 12_345),
+            violated(Stage::Presynchronised, 120),
+            violated(Stage::Corrected, 0),
+        ],
         pairs: PairMatrix {
             unit: PairUnit::Process,
             size: 64,

@@ -56,6 +56,14 @@ fn unequal(
     (more + b.mean - a.mean) * doubt * doubt / (doubt * doubt + known)
 }
 
+/// By how much travel times vary that are not delayed, of those that vary by `spreads` ticks per direction.
+fn spread(mut spreads: Vec<f64>, floor: f64) -> f64 {
+    // Of the better half of the pairs: others may be delayed most of the time.
+    let quarter = spreads.len() / 4;
+    let spread = if spreads.is_empty() { 0.0 } else { *spreads.select_nth_unstable_by(quarter, f64::total_cmp).1 };
+    spread.clamp(floor, (WIDEST * floor / FLOOR).max(floor))
+}
+
 /// How latencies are told from travel times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Reading {
@@ -85,12 +93,8 @@ impl Latencies {
             TravelTimes::new(held.map(messages), offsets, windows, reading)
         });
         let each = || travels.iter().flat_map(|travels| &travels.of);
-        let mut spreads: Vec<f64> = each().map(|travel| travel.quarter - travel.quick).collect();
-        // Of the better half of the pairs: others may be delayed most of the time.
-        let quarter = spreads.len() / 4;
-        let spread = if spreads.is_empty() { 0.0 } else { *spreads.select_nth_unstable_by(quarter, f64::total_cmp).1 };
         let floor = observations.floor;
-        let spread = spread.clamp(floor, (WIDEST * floor / FLOOR).max(floor));
+        let spread = spread(each().map(|travel| travel.quarter - travel.quick).collect(), floor);
         let mut quick: Vec<Option<f64>> = vec![None; directions.len()];
         let mut told = quick.clone();
         let held = || (0..directions.len()).filter(|direction| directions.is_held(*direction));
@@ -122,16 +126,13 @@ impl Latencies {
         let mean = |of: &[Option<f64>]| {
             alone.iter().filter_map(|direction| of[*direction]).sum::<f64>() / alone.len().max(1) as f64
         };
-        let common = match around.filter(|_| !alone.is_empty()) {
-            Some(latency) => {
-                let mut mode = told.clone();
-                if reading != Reading::Mode {
-                    held().zip(modes()).for_each(|(direction, of)| mode[direction] = Some(of));
-                }
-                latency + mean(&told) - mean(&mode)
+        let common = around.filter(|_| !alone.is_empty()).map_or(mean(&told), |latency| {
+            let mut mode = told.clone();
+            if reading != Reading::Mode {
+                held().zip(modes()).for_each(|(direction, of)| mode[direction] = Some(of));
             }
-            None => mean(&told),
-        };
+            latency + mean(&told) - mean(&mode)
+        });
         // A pair far above the others is not that much farther away: its messages are always delayed, who knows in which direction. Unless no others tell what
         // it tells: then the middle is the best guess. In a few long windows clocks drift too much to tell.
         let reference = reference.filter(|_| windows > FEW);

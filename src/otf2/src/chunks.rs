@@ -321,16 +321,14 @@ impl<S: Source> RecordReader<S> {
             match kind {
                 control::END_OF_CHUNK => {
                     if start.is_some() || stamped {
-                        return Err(Error::damaged("a chunk ends between an event and what precedes it")
-                            .at_event(EventNumber::after(self.number)));
+                        return Err(self.damaged("a chunk ends between an event and what precedes it"));
                     }
                     self.close_chunk();
                     self.open_chunk()?;
                 }
                 control::END_OF_FILE => {
                     if start.is_some() || stamped {
-                        return Err(Error::damaged("the file ends between an event and what precedes it")
-                            .at_event(EventNumber::after(self.number)));
+                        return Err(self.damaged("the file ends between an event and what precedes it"));
                     }
                     self.close_chunk();
                     self.done = true;
@@ -338,21 +336,19 @@ impl<S: Source> RecordReader<S> {
                 }
                 control::TIMESTAMP if events => {
                     if stamped {
-                        return Err(Error::damaged("two timestamps in a row").at_event(EventNumber::after(self.number)));
+                        return Err(self.damaged("two timestamps in a row"));
                     }
                     if start.is_some() {
                         // No writer does this, and a copy of the event would keep the old time in its middle.
-                        return Err(Error::damaged("a timestamp between an attribute list and its event")
-                            .at_event(EventNumber::after(self.number)));
+                        return Err(self.damaged("a timestamp between an attribute list and its event"));
                     }
                     let time = self.source.present().get(next..).and_then(|rest| rest.first_chunk::<8>());
                     let time = self.order.u64(*time.ok_or_else(|| self.truncated())?);
                     if time < self.time {
-                        return Err(Error::damaged(format!(
-                            "time runs backwards: timestamp {time} after timestamp {}",
-                            self.time
-                        ))
-                        .at_event(EventNumber::after(self.number)));
+                        let before = self.time;
+                        return Err(
+                            self.damaged(format!("time runs backwards: timestamp {time} after timestamp {before}"))
+                        );
                     }
                     self.time = time;
                     stamped = true;
@@ -364,8 +360,7 @@ impl<S: Source> RecordReader<S> {
                     self.at = list.end;
                 }
                 control::END_OF_BUFFER | control::CHUNK | 4 => {
-                    return Err(Error::damaged(format!("unexpected control byte {kind} at byte {}", self.offset()))
-                        .at_event(EventNumber::after(self.number)));
+                    return Err(self.damaged(format!("unexpected control byte {kind} at byte {}", self.offset())));
                 }
                 _ => {
                     let width = if self.kind == FileKind::Events { singleton_width(kind) } else { None };
@@ -385,6 +380,12 @@ impl<S: Source> RecordReader<S> {
                 }
             }
         }
+    }
+
+    /// An error at the next event.
+    #[cold]
+    fn damaged(&self, what: impl Into<String>) -> Error {
+        Error::damaged(what).at_event(EventNumber::after(self.number))
     }
 
     /// A packed integer of at most `width` bytes at `at`, its length included.

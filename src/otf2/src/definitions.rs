@@ -253,40 +253,8 @@ impl Tables {
         }
         self.warn_of_duplicates(&mut warnings);
         let clock = self.clock.ok_or_else(|| Error::damaged("no clock properties (timer resolution) are defined"))?;
-        let mut groups_seen = HashSet::new();
-        let mut location_groups = Vec::new();
-        for &(id, name, kind, parent, creator) in &self.location_groups {
-            if groups_seen.insert(id) {
-                location_groups.push(LocationGroup {
-                    id: LocationGroupId(id),
-                    name: self.text(name),
-                    accelerator: kind == 2,
-                    parent: (parent != UNDEFINED).then_some(SystemTreeNodeId(parent)),
-                    creator: (creator != UNDEFINED).then_some(LocationGroupId(creator)),
-                });
-            }
-        }
-        let mut locations = Vec::new();
-        let mut locations_seen = HashSet::new();
-        for &(id, name, kind, claimed_events, group) in &self.locations {
-            if !groups_seen.contains(&group) {
-                return Err(Error::damaged(format!("location group {group} of location {id} is not defined")));
-            }
-            if locations_seen.insert(id) {
-                locations.push(Location {
-                    id: LocationId(id),
-                    name: self.text(name),
-                    kind: match kind {
-                        1 => LocationKind::CpuThread,
-                        2 => LocationKind::AcceleratorStream,
-                        3 => LocationKind::Metric,
-                        other => LocationKind::Other(other),
-                    },
-                    group: LocationGroupId(group),
-                    claimed_events,
-                });
-            }
-        }
+        let (location_groups, groups_seen) = self.location_groups();
+        let (locations, locations_seen) = self.locations(&groups_seen)?;
         let processes = self.processes(&locations_seen)?;
         let (communicators, groups) = self.communicators(processes.len())?;
         let system_tree = self
@@ -326,6 +294,50 @@ impl Tables {
             stream_references,
         };
         Ok((definitions, warnings))
+    }
+
+    /// Location groups, of several with one id the first, and their ids.
+    fn location_groups(&self) -> (Vec<LocationGroup>, HashSet<u32>) {
+        let mut seen = HashSet::new();
+        let mut location_groups = Vec::new();
+        for &(id, name, kind, parent, creator) in &self.location_groups {
+            if seen.insert(id) {
+                location_groups.push(LocationGroup {
+                    id: LocationGroupId(id),
+                    name: self.text(name),
+                    accelerator: kind == 2,
+                    parent: (parent != UNDEFINED).then_some(SystemTreeNodeId(parent)),
+                    creator: (creator != UNDEFINED).then_some(LocationGroupId(creator)),
+                });
+            }
+        }
+        (location_groups, seen)
+    }
+
+    /// Locations, of several with one id the first, and their ids.
+    fn locations(&self, groups: &HashSet<u32>) -> Result<(Vec<Location>, HashSet<u64>)> {
+        let mut seen = HashSet::new();
+        let mut locations = Vec::new();
+        for &(id, name, kind, claimed_events, group) in &self.locations {
+            if !groups.contains(&group) {
+                return Err(Error::damaged(format!("location group {group} of location {id} is not defined")));
+            }
+            if seen.insert(id) {
+                locations.push(Location {
+                    id: LocationId(id),
+                    name: self.text(name),
+                    kind: match kind {
+                        1 => LocationKind::CpuThread,
+                        2 => LocationKind::AcceleratorStream,
+                        3 => LocationKind::Metric,
+                        other => LocationKind::Other(other),
+                    },
+                    group: LocationGroupId(group),
+                    claimed_events,
+                });
+            }
+        }
+        Ok((locations, seen))
     }
 
     fn warn_of_duplicates(&self, warnings: &mut Vec<String>) {

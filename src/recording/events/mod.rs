@@ -292,22 +292,6 @@ impl ProcessEvents<'_, '_> {
                     _ => RequestedOperation::Receive(self.ids.begin(thread), comm),
                 });
             }
-            (Effect::CommFree, Given::Comm(handle)) => {
-                open.freed = self.communicators.get(handle).map(|known| (handle, known.identity.clone()));
-                open.comm = self.comm(handle);
-                // Without a communicator it has no end.
-                if open.comm.is_some() {
-                    self.emit(thread, time, &Event::MpiCollectiveBegin)?;
-                }
-            }
-            (effect @ (Effect::WinCreate | Effect::WinAllocate), Given::Comm(handle)) => {
-                let comm = self.communicators.get(handle).map(|known| Arc::clone(&known.identity));
-                let made = self.windows.begin(comm).map(|key| OnWindow::Makes(key, effect == Effect::WinAllocate));
-                open.window = made.filter(|_| self.comm(handle).is_some());
-                if let Some(call) = &open.window {
-                    self.enter_window(thread, time, effect, call)?;
-                }
-            }
             (effect, Given::Window(handle, target, exclusive)) => {
                 let call = OnWindow::Uses(handle, target, exclusive);
                 if self.windows.get_mut(handle).is_some() {
@@ -321,18 +305,7 @@ impl ProcessEvents<'_, '_> {
                 let made = self.access(thread, time, effect, (window, target, sent, received), request)?;
                 open.request = made.map(|(window, matching)| RequestedOperation::Access(window, matching));
             }
-            (effect, Given::Comm(handle)) => {
-                if makes(effect) {
-                    let making = self.communicators.begin(effect, handle);
-                    if let Some(place) = self.making.get_mut(thread) {
-                        *place = Some(making);
-                    }
-                }
-                open.comm = self.comm(handle);
-                if effect == Effect::CommCreate && open.comm.is_some() {
-                    self.emit(thread, time, &Event::MpiCollectiveBegin)?;
-                }
-            }
+            (effect, Given::Comm(handle)) => self.enter_communicator(thread, time, effect, handle, &mut open)?,
             (effect, Given::Requests(handles)) => {
                 let mut which = |handle: Option<u64>| Some((handle?, self.requests.claim(handle?)?));
                 open.requests = handles.into_iter().map(&mut which).collect();
@@ -355,6 +328,48 @@ impl ProcessEvents<'_, '_> {
         }
         if let Some(place) = self.open.get_mut(thread) {
             *place = Some(open);
+        }
+        Ok(())
+    }
+
+    /// A call begins that makes or frees a communicator, makes a window of one, or takes one.
+    fn enter_communicator(
+        &mut self,
+        thread: usize,
+        time: u64,
+        effect: Effect,
+        handle: u64,
+        open: &mut OpenCall,
+    ) -> Result<()> {
+        match effect {
+            Effect::CommFree => {
+                open.freed = self.communicators.get(handle).map(|known| (handle, known.identity.clone()));
+                open.comm = self.comm(handle);
+                // Without a communicator it has no end.
+                if open.comm.is_some() {
+                    self.emit(thread, time, &Event::MpiCollectiveBegin)?;
+                }
+            }
+            Effect::WinCreate | Effect::WinAllocate => {
+                let comm = self.communicators.get(handle).map(|known| Arc::clone(&known.identity));
+                let made = self.windows.begin(comm).map(|key| OnWindow::Makes(key, effect == Effect::WinAllocate));
+                open.window = made.filter(|_| self.comm(handle).is_some());
+                if let Some(call) = &open.window {
+                    self.enter_window(thread, time, effect, call)?;
+                }
+            }
+            _ => {
+                if makes(effect) {
+                    let making = self.communicators.begin(effect, handle);
+                    if let Some(place) = self.making.get_mut(thread) {
+                        *place = Some(making);
+                    }
+                }
+                open.comm = self.comm(handle);
+                if effect == Effect::CommCreate && open.comm.is_some() {
+                    self.emit(thread, time, &Event::MpiCollectiveBegin)?;
+                }
+            }
         }
         Ok(())
     }

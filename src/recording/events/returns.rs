@@ -63,39 +63,49 @@ impl ProcessEvents<'_, '_> {
             }
             Gave::Request(handle) => self.made(thread, time, open, handle),
             Gave::NotYet => self.tested(thread, time, called.effect, &open.requests),
-            Gave::Complete(complete) => {
-                let waits = matches!(
-                    called.effect,
-                    Effect::Wait
-                        | Effect::Waitall
-                        | Effect::Waitany
-                        | Effect::Waitsome
-                        | Effect::Test
-                        | Effect::GetStatus
-                        | Effect::Testall
-                        | Effect::Testany
-                        | Effect::Testsome
-                );
-                if !waits {
-                    let status = complete.first().map(|&(_, status)| status);
-                    return match open.comm.zip(status.and_then(received)) {
-                        Some((comm, message)) => self.emit(thread, time, &Event::MpiRecv(Message { comm, ..message })),
-                        None => Ok(()),
-                    };
-                }
-                let mut rest = open.requests;
-                for (index, status) in complete {
-                    // A request that is looked at stays: with a handle that others have, too, it would be found again in place of one of these.
-                    let stays = |handle| called.effect == Effect::GetStatus && self.header.shares(handle);
-                    if let Some((handle, serial)) = rest.get_mut(index).and_then(Option::take)
-                        && !stays(handle)
-                    {
-                        self.complete(thread, time, handle, serial, status)?;
-                    }
-                }
-                self.tested(thread, time, called.effect, &rest)
+            Gave::Complete(complete) => self.leave_complete(thread, time, called.effect, open, complete),
+        }
+    }
+
+    /// A call has ended that has completed something: requests, or what it has received itself.
+    fn leave_complete(
+        &mut self,
+        thread: usize,
+        time: u64,
+        effect: Effect,
+        open: OpenCall,
+        complete: Vec<(usize, Status)>,
+    ) -> Result<()> {
+        let waits = matches!(
+            effect,
+            Effect::Wait
+                | Effect::Waitall
+                | Effect::Waitany
+                | Effect::Waitsome
+                | Effect::Test
+                | Effect::GetStatus
+                | Effect::Testall
+                | Effect::Testany
+                | Effect::Testsome
+        );
+        if !waits {
+            let status = complete.first().map(|&(_, status)| status);
+            return match open.comm.zip(status.and_then(received)) {
+                Some((comm, message)) => self.emit(thread, time, &Event::MpiRecv(Message { comm, ..message })),
+                None => Ok(()),
+            };
+        }
+        let mut rest = open.requests;
+        for (index, status) in complete {
+            // A request that is looked at stays: with a handle that others have, too, it would be found again in place of one of these.
+            let stays = |handle| effect == Effect::GetStatus && self.header.shares(handle);
+            if let Some((handle, serial)) = rest.get_mut(index).and_then(Option::take)
+                && !stays(handle)
+            {
+                self.complete(thread, time, handle, serial, status)?;
             }
         }
+        self.tested(thread, time, effect, &rest)
     }
 
     /// A call has made a request.

@@ -96,24 +96,7 @@ impl ProcessEvents<'_, '_> {
                     None => Ok(()),
                 }
             }
-            OpenMp::TeamEnd(region) => {
-                let Some(open) = here.teams.iter().rfind(|open| open.region == region) else { return Ok(()) };
-                let first = here.forks.last().is_some_and(|fork| fork.region == region);
-                if open.team.is_none() {
-                    self.end_team(thread, time, region)
-                } else if first {
-                    // All of them have arrived.
-                    for other in (0..self.openmp.threads.len()).filter(|&other| other != thread) {
-                        self.end_team(other, time, region)?;
-                    }
-                    self.end_team(thread, time, region)?;
-                    self.of_thread(thread).into_iter().for_each(|here| here.over = None);
-                    Ok(())
-                } else {
-                    // What this thread does next, it does when the first one has ended the team.
-                    Ok(())
-                }
-            }
+            OpenMp::TeamEnd(region) => self.arrived(thread, time, region),
             OpenMp::Begin(kind, place) => {
                 here.regions.push((kind, depth));
                 match self.shared.own.openmp(self.header.rank, kind, place) {
@@ -133,6 +116,25 @@ impl ProcessEvents<'_, '_> {
             },
             OpenMp::TaskCreate(..) | OpenMp::TaskSwitch(_) | OpenMp::TaskComplete(_) => self.task(thread, time, step),
         }
+    }
+
+    /// A thread has arrived at the end of the team of a region, which it leaves when the first one does.
+    fn arrived(&mut self, thread: usize, time: u64, region: u64) -> Result<()> {
+        let Some(here) = self.of_thread(thread) else { return Ok(()) };
+        let Some(open) = here.teams.iter().rfind(|open| open.region == region) else { return Ok(()) };
+        let first = here.forks.last().is_some_and(|fork| fork.region == region);
+        if open.team.is_none() {
+            return self.end_team(thread, time, region);
+        }
+        if first {
+            // All of them have arrived.
+            for other in (0..self.openmp.threads.len()).filter(|&other| other != thread) {
+                self.end_team(other, time, region)?;
+            }
+            self.end_team(thread, time, region)?;
+            self.of_thread(thread).into_iter().for_each(|here| here.over = None);
+        }
+        Ok(())
     }
 
     /// A thread leaves the team of a region, if it is in it.

@@ -22,6 +22,36 @@ struct Done {
     received: HashMap<(u32, u32), Vec<i64>>,
 }
 
+/// What a process did that takes part in such orders.
+fn done_by(names: &HashMap<RegionId, String>, records: &[Record]) -> Done {
+    let mut done = Done::default();
+    let mut stack: Vec<(i64, String)> = Vec::new();
+    let (mut begin, mut held, mut sent) = (0, HashMap::new(), None);
+    for &(time, _, event) in records {
+        let entered = stack.last().map_or(0, |(entered, _)| *entered);
+        match event {
+            Event::Enter(region) => stack.push((time.0, names[&region].clone())),
+            Event::Leave(_) => {
+                let (entered, name) = stack.pop().expect("a region");
+                if let Some(Message { peer, tag, .. }) = sent.take().filter(|_| name == "MPI_Ssend") {
+                    done.synchronous.entry((peer, tag)).or_default().push(time.0);
+                }
+                done.regions.entry(name).or_default().push((entered, time.0));
+            }
+            Event::MpiSend(message) => sent = Some(message),
+            Event::MpiRecv(m) => done.received.entry((m.peer, m.tag)).or_default().push(entered),
+            Event::RmaCollectiveBegin => begin = time.0,
+            Event::RmaCollectiveEnd(_) => done.fences.push((begin, time.0)),
+            Event::RmaAcquireLock(lock) => drop(held.insert(lock.remote, time.0)),
+            Event::RmaReleaseLock(lock) => {
+                done.locks.push((lock.remote, held.remove(&lock.remote).expect("a lock"), entered));
+            }
+            _ => {}
+        }
+    }
+    done
+}
+
 /// Checks all such orders of a run; returns how many there are.
 pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> usize {
     let definitions = scenario.definitions();
@@ -30,35 +60,7 @@ pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> usize {
     if scenario.pattern.has_parts() {
         return run.0.chunks(threads).map(|process| check_parts(&names, process)).sum();
     }
-    let mut all: Vec<Done> = Vec::new();
-    for records in run.0.iter().step_by(threads) {
-        let mut done = Done::default();
-        let mut stack: Vec<(i64, String)> = Vec::new();
-        let (mut begin, mut held, mut sent) = (0, HashMap::new(), None);
-        for &(time, _, event) in records {
-            let entered = stack.last().map_or(0, |(entered, _)| *entered);
-            match event {
-                Event::Enter(region) => stack.push((time.0, names[&region].clone())),
-                Event::Leave(_) => {
-                    let (entered, name) = stack.pop().expect("a region");
-                    if let Some(Message { peer, tag, .. }) = sent.take().filter(|_| name == "MPI_Ssend") {
-                        done.synchronous.entry((peer, tag)).or_default().push(time.0);
-                    }
-                    done.regions.entry(name).or_default().push((entered, time.0));
-                }
-                Event::MpiSend(message) => sent = Some(message),
-                Event::MpiRecv(m) => done.received.entry((m.peer, m.tag)).or_default().push(entered),
-                Event::RmaCollectiveBegin => begin = time.0,
-                Event::RmaCollectiveEnd(_) => done.fences.push((begin, time.0)),
-                Event::RmaAcquireLock(lock) => drop(held.insert(lock.remote, time.0)),
-                Event::RmaReleaseLock(lock) => {
-                    done.locks.push((lock.remote, held.remove(&lock.remote).expect("a lock"), entered));
-                }
-                _ => {}
-            }
-        }
-        all.push(done);
-    }
+    let all: Vec<Done> = run.0.iter().step_by(threads).map(|records| done_by(&names, records)).collect();
     let nodes = scenario.nodes();
     let latency = &scenario.latency;
     let minimum = |a: usize, b: usize| {
