@@ -11,6 +11,11 @@ for tool in cargo mpicc.mpich mpiexec.mpich otf2-print /usr/bin/python3; do
         exit 1
     }
 done
+target=${CARGO_TARGET_DIR:-target}
+# In a clean clone nothing is built twice: what cargo would keep for that costs a tenth of the time.
+if [ ! -e "$target/debug" ]; then
+    export CARGO_INCREMENTAL=0
+fi
 # What the runs say, for their summaries in the end, and reports of cargo-nextest, for the table of the slowest tests.
 reports=$(mktemp -d)
 trap 'rm -rf "$reports"' EXIT
@@ -45,20 +50,23 @@ RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
 # build target/debug/clc-replay, which what follows them uses.
 cargo check --locked
 cargo build --locked --package clc-recorder
-run_tests open-mpi --workspace --lib --bins --tests
-# The documentation of the crates that stand alone is tested by scripts/standalone.sh.
-cargo test --locked --workspace --doc --exclude=clc-trace --exclude=clc-otf2 --exclude=clc-clock --exclude=controlled-logical-clock
+# The crates that stand alone are tested by scripts/standalone.sh: built there once more, without what others need of their dependencies.
+alone=(--exclude=clc-trace --exclude=clc-otf2 --exclude=clc-clock --exclude=controlled-logical-clock)
+run_tests open-mpi --workspace "${alone[@]}" --lib --bins --tests
+cargo test --locked --workspace --doc "${alone[@]}"
 scripts/standalone.sh
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy --check >/dev/null
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy_waits --check >/dev/null
-# Only what calls MPI, and what is built on that, has to be built for MPICH as well.
-scripts/seed_target.sh "${CARGO_TARGET_DIR:-target}" target-mpich mpi mpi-sys clc-engine clc-replay
+# Only what calls MPI, and what is built on that, has to be built for MPICH as well: the program, and the test that calls MPI itself. Other tests start the
+# program, so those that have been built for Open MPI start the one for MPICH.
+scripts/seed_target.sh "$target" target-mpich mpi mpi-sys clc-engine clc-replay
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-transport --test=mpi_transport
+export CLC_REPLAY_MPICH=target-mpich/debug/clc-replay
 # MPICH is the one with few communicators. The other tests of many of them take minutes with more of its ranks than cores.
-MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-program --test=program mpi_runs:: many_communicators::context_ids
+CLC_REPLAY_PROGRAM=$CLC_REPLAY_MPICH MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich run_tests mpich-program --test=program mpi_runs:: many_communicators::context_ids
 # Of the faults, those on four ranks: signals in every part of a run, cycles, calls that fail. The others are the same up to the launcher.
-MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-faults --test=faults ::4
-CLC_REPLAY=target/debug/clc-replay CLC_REPLAY_MPICH=target-mpich/debug/clc-replay scripts/soak --short
+CLC_REPLAY_PROGRAM=$CLC_REPLAY_MPICH MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich run_tests mpich-faults --test=faults ::4
+CLC_REPLAY=target/debug/clc-replay scripts/soak --short
 scripts/scaling --check
 scripts/bench --check
 { set +x; } 2>/dev/null

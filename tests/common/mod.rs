@@ -106,9 +106,21 @@ impl Running {
     }
 }
 
+/// `clc-replay`: the program of these tests, or the one that the environment variable `CLC_REPLAY_PROGRAM` names, which was built with another MPI library.
+pub(crate) fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| match std::env::var_os("CLC_REPLAY_PROGRAM").filter(|path| !path.is_empty()) {
+        Some(path) => {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+            path.canonicalize().unwrap_or_else(|error| panic!("CLC_REPLAY_PROGRAM: {}: {error}", path.display()))
+        }
+        None => PathBuf::from(env!("CARGO_BIN_EXE_clc-replay")),
+    })
+}
+
 /// `clc-replay` as one process without MPI.
 pub(crate) fn alone() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clc-replay"));
+    let mut command = Command::new(program());
     command.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG");
     command
 }
@@ -117,7 +129,7 @@ pub(crate) fn alone() -> Command {
 pub(crate) fn with_recorder() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_clc-replay"));
+        let program = program().to_path_buf();
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--locked", "--package", "clc-recorder"]);
@@ -142,7 +154,7 @@ pub(crate) fn with_ranks(ranks: usize) -> Command {
         // As root it wants to be told twice; for everybody else this says nothing.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     }
-    command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_clc-replay"));
+    command.args(["-n", &ranks.to_string()]).arg(program());
     command
 }
 

@@ -165,9 +165,9 @@ impl Scene {
     /// The correction in a shell that first does `before` on every rank.
     pub(crate) fn correction_after(&self, before: &str, ranks: usize) -> Command {
         let plain = self.correction(ranks);
-        let program = env!("CARGO_BIN_EXE_clc-replay");
+        let program = common::program();
         let words: Vec<_> = std::iter::once(plain.get_program()).chain(plain.get_args()).collect();
-        let at = words.iter().position(|word| *word == program).expect("the program");
+        let at = words.iter().position(|word| *word == program.as_os_str()).expect("the program");
         let script = format!("{before}; exec \"$0\" \"$@\"");
         let mut all: Vec<_> = words[..at].to_vec();
         all.extend([std::ffi::OsStr::new("/bin/bash"), std::ffi::OsStr::new("-c"), script.as_ref()]);
@@ -188,7 +188,7 @@ impl Scene {
     pub(crate) fn processes(&self) -> BTreeMap<usize, u32> {
         let mut found = BTreeMap::new();
         // The kernel follows links, as one in place of the target directory.
-        let own = std::fs::canonicalize(env!("CARGO_BIN_EXE_clc-replay")).expect("the program");
+        let own = std::fs::canonicalize(common::program()).expect("the program");
         for (process, environment) in marked(self.directory()) {
             let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
             if program != own {

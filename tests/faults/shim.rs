@@ -8,8 +8,6 @@ use std::sync::OnceLock;
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        // Tests of two MPI libraries have two directories.
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shim.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
         let exists = |name: &str| Command::new(name).arg("--version").output().is_ok();
         let wrapper = match std::env::var("MPICC") {
@@ -20,6 +18,9 @@ pub(crate) fn library() -> &'static Path {
                 .expect("a compiler of MPI programs")
                 .into(),
         };
+        // Each MPI library has its own.
+        let name = Path::new(&wrapper).file_name().expect("a command").to_string_lossy();
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shim-{name}.so"));
         let made = library.with_extension(format!("{}.so", std::process::id()));
         let mut command = Command::new(wrapper);
         command.args(["-shared", "-fPIC", "-O1", "-Wall", "-o"]).arg(&made).arg(source).arg("-ldl");

@@ -2,7 +2,7 @@
 //! has changed. Everything else that can be wrong is in `tests/faults`.
 
 use crate::common::damage::{Copy, edit};
-use crate::common::{Finished, alone, copy_tree, run, tree, with_ranks, with_recorder};
+use crate::common::{Finished, alone, copy_tree, program, run, tree, with_ranks, with_recorder};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ fn refused_by<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     says: &[&str],
 ) {
-    let launched = command.get_program() != OsStr::new(env!("CARGO_BIN_EXE_clc-replay"));
+    let launched = command.get_program() != program().as_os_str();
     let before = tree(copy.directory.path());
     let finished = run(command.args(arguments).current_dir(copy.directory.path()));
     // Neither an output, nor a `.out.part-*`, nor another byte in the trace.

@@ -2,7 +2,8 @@
 
 use crate::common::damage::{Copy, edit};
 use crate::common::{
-    alone, anchor, assert_same_tree, clean, fixture, fixtures, launcher, name, run, tool, tree, violated, with_ranks,
+    alone, anchor, assert_same_tree, clean, fixture, fixtures, launcher, name, program, run, tool, tree, violated,
+    with_ranks,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -281,7 +282,7 @@ fn the_other_librarys_launcher_is_noticed() {
         command.arg("--oversubscribe");
     }
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.args(["-n", "2", env!("CARGO_BIN_EXE_clc-replay")]).arg(fixture("tracer-halo-4")).args(["-o", "out"]);
+    command.args(["-n", "2"]).arg(program()).arg(fixture("tracer-halo-4")).args(["-o", "out"]);
     let finished = run(command.current_dir(directory.path()));
     assert_ne!(finished.status, 0, "{finished:?}");
     assert!(finished.stderr.contains("clc-replay: error: "), "{finished:?}");
