@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Slices of the run in which errors are kept apart.
+/// Slices of the run in which errors are kept apart. Chosen by hand.
 pub(crate) const SLICES: usize = 200;
 
 /// Count and sum of errors, for their mean.

@@ -14,9 +14,9 @@ use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::{NO_LOWER_BOUND, Program};
 use clc_trace::Result;
 
-/// Locations with more than this many neighbours do not get their errors over time listed.
+/// Locations with more than this many neighbours do not get their errors over time listed. Chosen by hand.
 const LISTED: usize = 64;
-/// So many windows are gathered at once.
+/// So many windows are gathered at once. Chosen by hand.
 const GATHERED: usize = 1024;
 
 /// Puts the phases' results together on rank 0.

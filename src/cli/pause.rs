@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// UNTIL seconds (60), or until the file UNTIL exists (but not longer than a minute).
 const SETTING: &str = "CLC_REPLAY_PAUSE";
 
-/// Longest pause that nobody has given a length.
+/// Longest pause that nobody has given a length. Chosen by hand.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The parts of a run of any command, roughly in their order.

@@ -14,7 +14,7 @@ use clc_trace::{Error, Result};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Between two snapshots.
+/// Between two snapshots. Chosen by hand.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Tells it once, or shows it until somebody ends that; returns the exit status.

@@ -22,7 +22,7 @@ use controlled_logical_clock::semantics::CollectiveClass;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Windows that violations are counted in.
+/// Windows that violations are counted in. Chosen by hand.
 const WINDOWS: usize = 200;
 
 /// One stage of the correction, with its check.

@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between the two snapshots of a look.
+/// Between the two snapshots of a look. Chosen by hand.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Whoever asks within that time after another one gets the same.
+/// Whoever asks within that time after another one gets the same. Chosen by hand.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long somebody may take to ask, and to take the answer.
+/// How long somebody may take to ask, and to take the answer. Chosen by hand.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest request.
+/// Longest request. Chosen by hand.
 const REQUEST: usize = 8 << 10;
-/// Requests that are answered at the same time.
+/// Requests that are answered at the same time. Chosen by hand.
 const ANSWERS: usize = 8;
 
 /// What was last seen, and when.

@@ -14,7 +14,7 @@ use ratatui::widgets::{Block, Borders, Paragraph, Row, Table, Wrap};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Between the two snapshots of a look, and between looks.
+/// Between the two snapshots of a look, and between looks. Chosen by hand.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Bytes of memory in the unit that is shown.

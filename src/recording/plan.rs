@@ -17,7 +17,7 @@ use clc_trace::{ClockOffset, Error, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// So many processes of which something is missing are named.
+/// So many processes of which something is missing are named. Chosen by hand.
 const NAMED: usize = 8;
 
 /// Nodes with their names.

@@ -6,7 +6,7 @@ use crate::analysis::replay::timeline_waits::TimelineWaits;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use std::ops::Range;
 
-/// So many operations make a block.
+/// So many operations make a block. Chosen by hand.
 const BLOCK: u32 = 64;
 
 /// The regions of all hosted processes under one numbering, ascending, so that a profile is a list with an element each.

@@ -20,21 +20,21 @@ use super::windows::BoundTable;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A direction counts if it has this part of the traffic of the less busy one of its two clocks.
+/// A direction counts if it has this part of the traffic of the less busy one of its two clocks. Chosen by hand.
 const COUNTS: u64 = 16;
-/// Points through which a line is put to where clocks are known, and the part of the run that may lie between.
+/// Points through which a line is put to where clocks are known, and the part of the run that may lie between. Chosen by hand.
 const NEAREST: usize = 8;
 const FAR: usize = 8;
-/// Windows that a class needs, and that two classes have to share to be compared.
+/// Windows that a class needs, and that two classes have to share to be compared. Chosen by hand.
 const FEWEST: usize = 8;
 const SHARED: usize = 4;
 /// Pairs of clocks that need to have a kind for it to be taken to take the same between all of them, and how many times as far it may differ as recorded offsets
-/// are off.
+/// are off. Chosen by hand.
 const ALIKE: usize = 3;
 const EXPLAINED: f64 = 2.0;
-/// An observation that is this many times the noise away from those around it was delayed, and says what cannot be only.
+/// An observation that is this many times the noise away from those around it was delayed, and says what cannot be only. Chosen by hand.
 const LATE: f64 = 4.0;
-/// A class whose noise is more than this many times that of the best one says nothing more.
+/// A class whose noise is more than this many times that of the best one says nothing more. Chosen by hand.
 const NOISIER: f64 = 5.0;
 
 /// What is to be looked for in a trace with these bounds between `clocks` clocks; `resolution` in ticks per second.

@@ -19,7 +19,7 @@ pub struct ClockMap {
     pub own: Vec<(OwnTimeline, LinearClock)>,
 }
 
-/// Beyond measurements a clock is taken to drift by no more than this part.
+/// Beyond measurements a clock is taken to drift by no more than this part. Chosen by hand.
 const DRIFTING: f64 = 1e-4;
 
 /// Recorded offsets of one timeline.

@@ -23,17 +23,17 @@ pub(crate) struct Delays {
 
 /// Messages that met no delay to speak of, that met some, that met a long one.
 const PARTS: usize = 3;
-/// Quantiles of the excesses from which the search for the means of all parts but the last begins.
+/// Quantiles of the excesses from which the search for the means of all parts but the last begins. Chosen by hand.
 const BEGIN: [f64; PARTS - 1] = [0.01, 0.15];
-/// Shares from which it begins.
+/// Shares from which it begins. Chosen by hand.
 const SHARES: [f64; PARTS] = [0.05, 0.25, 0.7];
-/// The mean of each part is at least this many times that of the one before.
+/// The mean of each part is at least this many times that of the one before. Chosen by hand.
 const APART: f64 = 2.0;
-/// Values that a density is learned from at most.
+/// Values that a density is learned from at most. Chosen by hand.
 const SAMPLE: usize = 128;
 /// From fewer values nothing is learned but a mean: collective operations of many processes have as many directions as messages.
 const TELLING: usize = 3;
-/// Steps of expectation maximisation.
+/// Steps of expectation maximisation. Chosen by hand.
 const STEPS: usize = 8;
 /// What a message costs at most that would have been too quick, as a logarithm: a clock that jumps is no reason to give up all others.
 const MOST: f64 = 8.0;
@@ -148,7 +148,7 @@ impl Delays {
     }
 }
 
-/// How many values are worked on at once.
+/// How many values are worked on at once. They fill two registers of AVX2 ([`widest`]).
 const LANES: usize = 8;
 
 /// By part, how many excesses belong to it, and their sum.

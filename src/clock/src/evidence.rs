@@ -21,7 +21,7 @@ pub struct DelayModel {
 
 /// A direction is learned to be no quicker than this many times the precision of the observations,
 const QUICKEST: f64 = 2.0;
-/// and a message may be too quick by so many before it counts as such.
+/// and a message may be too quick by so many before it counts as such. Chosen by hand.
 const TOLERANCE: f64 = 3.0;
 
 impl DelayModel {
@@ -88,9 +88,9 @@ impl DelayModel {
     }
 }
 
-/// Stretches of the run by which errors are told.
+/// Stretches of the run by which errors are told. Chosen by hand.
 const STRETCHES: usize = 64;
-/// The smallest and the largest gains of one in so many stretches are left out.
+/// The smallest and the largest gains of one in so many stretches are left out. Chosen by hand.
 const TRIMMED: usize = 16;
 
 /// Stretches of a run, from whose differences the error of a mean is told.
@@ -186,11 +186,11 @@ const WORTHWHILE: f64 = 0.1;
 const CERTAIN: f64 = 10.0;
 const OVERWHELMING: f64 = 1.0;
 
-/// Largest loss that is small, and largest standard error with which a loss can be told from none.
+/// Largest loss that is small, and largest standard error with which a loss can be told from none. Chosen by hand.
 const SMALL_LOSS: f64 = 0.05;
 const KNOWN: f64 = 0.1;
 
-/// Standard errors from which on a gain or a loss is probably no chance.
+/// Standard errors from which on a gain or a loss is probably no chance. Chosen by hand.
 const LIKELY: f64 = 2.0;
 
 /// Largest loss, and in standard errors, that messages feign which are late together. In 206 recordings with known truth straight lines with losses up to this were better than the estimate in 22,

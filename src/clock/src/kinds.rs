@@ -10,9 +10,9 @@ use super::kind::BoundKind;
 use super::windows::BoundTable;
 use std::collections::BTreeMap;
 
-/// Share of the distances that stay below where they are taken to begin.
+/// Share of the distances that stay below where they are taken to begin. Chosen by hand.
 const QUICK: usize = 5;
-/// Distances of a kind in the whole trace without which nothing is known of it, and of the messages of one direction.
+/// Distances of a kind in the whole trace without which nothing is known of it, and of the messages of one direction. Chosen by hand.
 const FEWEST: usize = 32;
 const FEWEST_OF_PAIR: usize = 8;
 

@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// most networks.
 const OFTEN: usize = 20;
 const LONG: f64 = 40e-6;
-/// Quick is what a twentieth of the round trips stay below.
+/// Quick is what a twentieth of the round trips stay below. Chosen by hand.
 const QUICK_SHARE: usize = 20;
 /// Quick round trips of messages that were waited for take at most so many times as long as those of all messages; if more, something else kept them waiting. In twelve recordings with nine clocks each,
 /// 1 and 2 were worse.
 const AS_QUICK: f64 = 4.0;
 /// Part of the windows in which messages were waited for, from which on the others are no matter. There, 0.6 was worse, and 0.66 and 0.8 as good.
 const MOST: f64 = 0.75;
-/// Receivers are late if most round trips take more than so many times as long as quick ones of awaited messages.
+/// Receivers are late if most round trips take more than so many times as long as quick ones of awaited messages. Of 108 traces the mean error was 1.16 with this rule, 1.24
+/// without (docs/history.md, "Late receivers").
 const LATE: f64 = 3.0;
 /// For how many windows round trips are alike where receivers are late for reasons that last. Those that are late by chance are as often late in either direction, and tell as much as
 /// others: their round trips were alike for 1 to 1.6 windows in simulated traces; in recorded ones with many late messages for 2 to 40.

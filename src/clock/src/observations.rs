@@ -107,15 +107,15 @@ pub struct Observations {
     pub(crate) directions: OnceLock<Arc<Directions>>,
 }
 
-/// Part of the windows of a direction, at least, in which a message was the quickest, if messages are what tells it.
+/// Part of the windows of a direction, at least, in which a message was the quickest, if messages are what tells it. Chosen by hand.
 const DIRECTLY: (usize, usize) = (9, 10);
-/// Share of its windows in which a pair is taken to have been as quick as it gets.
+/// Share of its windows in which a pair is taken to have been as quick as it gets. Chosen by hand.
 const QUICK_SHARE: usize = 10;
-/// Share of a pair's windows whose round trips are not believed to be the shortest ones.
+/// Share of a pair's windows whose round trips are not believed to be the shortest ones. Chosen by hand.
 const SHORTEST_SHARE: usize = 100;
-/// Half round trips in better windows, in units of the shortest ones, from which on messages are late.
+/// Half round trips in better windows, in units of the shortest ones, from which on messages are late. Chosen by hand.
 const LATE: f64 = 3.0;
-/// How much less is known from messages that lay there, in standard deviations.
+/// How much less is known from messages that lay there, in standard deviations. Chosen by hand.
 const LAIN: f64 = 30.0;
 /// No observation is better than this part of the typical half round trip: minima of two directions are not that equal.
 pub(super) const FLOOR: f64 = 0.02;

@@ -6,9 +6,9 @@
 
 use super::windows::BoundTable;
 
-/// Windows in which a pair has to have messages in both directions.
+/// Windows in which a pair has to have messages in both directions. Chosen by hand.
 const FEWEST: usize = 32;
-/// A tenth of the round trips is shorter than so many times the quickest one, if they begin sharply.
+/// A tenth of the round trips is shorter than so many times the quickest one, if they begin sharply. Chosen by hand.
 const SHARP: f64 = 1.5;
 const QUICK: usize = 10;
 

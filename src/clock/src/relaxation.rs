@@ -31,13 +31,13 @@ const STEPS: usize = 20_000;
 /// Messages that are looked at until no other margin is tried: some tenths of a second.
 const EFFORT: usize = 1 << 28;
 const BEYOND: f64 = 1.5;
-/// Halvings of the margin.
+/// Halvings of the margin. It is found to a four-thousandth.
 const HALVED: usize = 12;
-/// Drifts differ from that of the first clock by no more than so many times what drifts usually differ by.
+/// Drifts differ from that of the first clock by no more than so many times what drifts usually differ by. Chosen by hand.
 const CAPPED: f64 = 4.0;
 /// Largest margin that is tried, in ticks: where messages go one way only, there is no end.
 const LARGEST: f64 = 1e9;
-/// What is left of a contradiction, in ticks.
+/// What is left of a contradiction, in ticks. Times are whole ticks.
 const LEFT: f64 = 1.0;
 
 /// Lines as two values each: at the beginning of the run, and at its end.

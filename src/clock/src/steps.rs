@@ -135,25 +135,25 @@ impl JumpLimits {
 
 /// Windows on each side by which the drift around a window is told: more than a step is smeared over.
 const USUAL: usize = 48;
-/// Windows within which a correction is compared with what it usually does.
+/// Windows within which a correction is compared with what it usually does. Chosen by hand.
 const AROUND: usize = 16;
-/// Windows on each side from which a step has its height.
+/// Windows on each side from which a step has its height. Chosen by hand.
 const BESIDE: usize = 40;
-/// A change of that many typical ones is none of a drift.
+/// A change of that many typical ones is none of a drift. Chosen by hand.
 const UNUSUAL: f64 = 20.0;
-/// A step is so many times as high as what the correction often wanders off its drift within as many windows as are looked at.
+/// A step is so many times as high as what the correction often wanders off its drift within as many windows as are looked at. Chosen by hand.
 const DISTINCT: f64 = 4.0;
 const OFTEN: f64 = 0.9;
-/// and so many times as high as what a change of drift makes of the windows in between.
+/// and so many times as high as what a change of drift makes of the windows in between. Chosen by hand.
 const BENT: f64 = 2.0;
-/// Unusual changes at most so many windows apart belong to one step.
+/// Unusual changes at most so many windows apart belong to one step. Chosen by hand.
 const TOGETHER: usize = 10;
-/// Most windows that a step is smeared over.
+/// Most windows that a step is smeared over. Chosen by hand.
 const LONGEST: usize = 40;
-/// Windows next to a step that are not looked at.
+/// Windows next to a step that are not looked at. Chosen by hand.
 const SPARED: usize = 2;
 
-/// The part of a step's height that is seen in longer windows next to it, and how many of them it is smeared over besides those of [`LONGEST`].
+/// The part of a step's height that is seen in longer windows next to it, and how many of them it is smeared over besides those of [`LONGEST`]. Chosen by hand.
 const SEEN: f64 = 0.25;
 const SMEARED: usize = 2;
 
@@ -260,13 +260,13 @@ pub struct Crossing {
     pub received: bool,
 }
 
-/// A message counts as quick that took no more than this many times what observations are known to.
+/// A message counts as quick that took no more than this many times what observations are known to. Chosen by hand.
 const QUICK: f64 = 10.0;
-/// A message that takes less than no time is so many times as unlikely, as a logarithm, as one that is late by the height of the step.
+/// A message that takes less than no time is so many times as unlikely, as a logarithm, as one that is late by the height of the step. Chosen by hand.
 const IMPOSSIBLE: f64 = 2.0;
-/// Places whose costs are as near as this are equally good.
+/// Places whose costs are as near as this are equally good. Chosen by hand.
 const EQUAL: f64 = 0.5;
-/// The lines before and after a step are tried at so many places to either side, up to this part of its height.
+/// The lines before and after a step are tried at so many places to either side, up to this part of its height. Chosen by hand.
 const SHIFTS: i32 = 8;
 const SHIFT: f64 = 0.08;
 /// A forward step leaves a gap of this part of its height at least, since the height is an estimate.

@@ -25,7 +25,7 @@ pub struct QuickestWaits {
     pub measured: bool,
 }
 
-/// Windows in which messages of a direction were waited for, at least, to tell that others were not.
+/// Windows in which messages of a direction were waited for, at least, to tell that others were not. Chosen by hand.
 const FEWEST: usize = 8;
 
 /// What is to be looked for.

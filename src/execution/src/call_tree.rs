@@ -16,9 +16,9 @@ pub struct CallTree {
 impl CallTree {
     /// The root: outside of any region.
     pub const ROOT: u32 = 0;
-    /// Most nodes of the tree of one process; calls beyond that belong to their callers.
+    /// Most nodes of the tree of one process; calls beyond that belong to their callers. Chosen by hand.
     pub(crate) const NODES: usize = 1 << 16;
-    /// Deepest nesting; calls beyond that belong to their callers.
+    /// Deepest nesting; calls beyond that belong to their callers. Chosen by hand.
     pub(crate) const DEPTH: u16 = 64;
 
     /// The node of `region` when it is called at `node`, made if it is new.

@@ -21,9 +21,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long an agent that is being started is waited for, and how long an answer.
+/// How long an agent that is being started is waited for, and how long an answer. Chosen by hand.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// No line of an answer is longer.
+/// No line of an answer is longer. Chosen by hand.
 const LINE: u64 = 1 << 10;
 
 /// A connection to the agent of this node.

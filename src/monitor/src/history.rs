@@ -15,7 +15,7 @@ use std::path::Path;
 /// How the name of such a file ends.
 pub const EXTENSION: &str = "log";
 
-/// Between two moments at first, in seconds.
+/// Between two moments at first, in seconds. Chosen by hand.
 pub(crate) const FIRST_INTERVAL: f64 = 1.0;
 /// After so many moments they are twice as far apart.
 const DOUBLED: u32 = 2048;

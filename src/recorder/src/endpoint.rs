@@ -15,12 +15,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Network addresses of a process that others are told.
+/// Network addresses of a process that others are told. Chosen by hand.
 pub(crate) const ADDRESSES: usize = 4;
-/// How long an answer is waited for, and how often in vain before a partner that has not answered yet is taken to be out of reach.
+/// How long an answer is waited for, and how often in vain before a partner that has not answered yet is taken to be out of reach. Chosen by hand.
 const TIMEOUT: Duration = Duration::from_millis(50);
 const LOST: usize = 4;
-/// How often the thread that answers looks whether it is to end.
+/// How often the thread that answers looks whether it is to end. Chosen by hand.
 const LOOK: Duration = Duration::from_secs(1);
 /// Exchanges of a batch, at most. So many are made in a row: after a pause, the threads may find themselves on other cores, and woken in another way.
 const MOST: usize = 2048;
@@ -45,7 +45,7 @@ const GLOBAL: u64 = 1;
 const LINE: u64 = 2;
 const TRIES: usize = 8;
 /// Exchanges through common memory of a batch, at most, and how many times as many as others are made at least, for they take a hundredth of the time; and which part of the
-/// time it is tried for.
+/// time it is tried for. Chosen by hand.
 const MOST_ON_LINE: usize = 8192;
 const MORE_ON_LINE: usize = 4;
 const TIME_ON_LINE: u32 = 2;

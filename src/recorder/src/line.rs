@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::time::{Duration, Instant};
 
-/// Exchanges in a row, at most.
+/// Exchanges in a row, at most. Chosen by hand.
 const ROW: usize = 256;
-/// So long the other side is looked for, without a sign of it.
+/// So long the other side is looked for, without a sign of it. Chosen by hand.
 const PATIENCE: Duration = Duration::from_micros(500);
-/// How often the memory is looked at between two looks at the time.
+/// How often the memory is looked at between two looks at the time. Chosen by hand.
 const LOOKS: usize = 64;
 /// Flag of a question: there are no more in this row.
 const END: u64 = 1 << 63;

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Over at least so much time.
+/// Over at least so much time. Chosen by hand.
 const WINDOW: Duration = Duration::from_millis(100);
 
 /// Capacity of a link that tells none, in bytes per second: 10 Gbit/s.

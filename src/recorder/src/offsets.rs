@@ -29,13 +29,13 @@ const BRIEF: (usize, Duration) = (64, Duration::from_millis(20));
 const LEAST: usize = 64;
 const MOST: (usize, Duration) = (1024, Duration::from_millis(100));
 const TRIED: (usize, Duration) = (128, Duration::from_millis(5));
-/// Exchanges with the leader of the node.
+/// Exchanges with the leader of the node. Chosen by hand.
 const COMPARED: (usize, Duration) = (16, Duration::from_millis(40));
-/// Messages of the kernel that take longer, both ways together, may be slower than those of MPI.
+/// Messages of the kernel that take longer, both ways together, may be slower than those of MPI. Chosen by hand.
 const SLOW: Duration = Duration::from_micros(20);
-/// How long those who wait sleep between two looks, at first and at last.
+/// How long those who wait sleep between two looks, at first and at last. Chosen by hand.
 const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
-/// How often it is looked whether the program waits, in between, at most and at least.
+/// How often it is looked whether the program waits, in between, at most and at least. Chosen by hand.
 const LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
 /// Tag of all messages here; the communicator is the recorder's own.
 const TAG: usize = 0;

@@ -18,7 +18,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a partner is asked for the global time, and if it does not know it yet.
+/// How often a partner is asked for the global time, and if it does not know it yet. Chosen by hand.
 const FOLLOW: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(20);
 /// It is looked at least so often whether the recording has ended.

@@ -45,7 +45,7 @@ pub(crate) struct Stream {
     pub next: AtomicPtr<Stream>,
 }
 
-/// So many texts are known at the same time.
+/// So many texts are known at the same time. Chosen by hand.
 const TEXTS: usize = 1024;
 
 /// Most bytes of an integer.

@@ -6,7 +6,7 @@ use crate::streams::Streams;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// A call of MPI that takes longer waits for others, in nanoseconds.
+/// A call of MPI that takes longer waits for others, in nanoseconds. Chosen by hand.
 const WAITS: u64 = 100_000;
 
 /// About how long ticks of the counter are.

@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 
 /// Of longer logs, all together, only some packets are looked at, in bytes.
 const MOST: u64 = 256 << 20;
-/// Fewer packets of a node say nothing.
+/// Fewer packets of a node say nothing. Chosen by hand.
 const LEAST: usize = 16;
 /// A clock that changes faster between two packets, in millionths, and by more than that, in nanoseconds, has jumped: both sides of it are told.
 const JUMP: (f64, i64) = (1_000e-6, 10_000);
 
-/// Packets that follow each other, in nanoseconds.
+/// Packets that follow each other, in nanoseconds. Chosen by hand.
 const BURST: i64 = 1_000_000;
-/// A clock that jumps more often is none whose events are looked at for the moments.
+/// A clock that jumps more often is none whose events are looked at for the moments. Chosen by hand.
 const MOST_JUMPS: usize = 64;
 
 /// Offsets by the nodes' places.

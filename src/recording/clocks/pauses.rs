@@ -19,18 +19,18 @@ pub(crate) struct ClockJump {
 /// An event of a thread: when, and what.
 type TimedEvent = (i64, u32);
 
-/// Pauses up to so many nanoseconds before and after a jump tell how long they usually are.
+/// Pauses up to so many nanoseconds before and after a jump tell how long they usually are. Chosen by hand.
 const AROUND: i64 = 2_000_000_000;
-/// No more events are looked at.
+/// No more events are looked at. Chosen by hand.
 const MOST: usize = 1 << 22;
 /// So many pauses of a kind tell how long such ones are,
 const ENOUGH: usize = 8;
-/// to this part of the jump, and to no less than so many nanoseconds; where they are rare, to the distance of this many.
+/// to this part of the jump, and to no less than so many nanoseconds; where they are rare, to the distance of this many. Chosen by hand.
 const WIDTH: (f64, f64) = (0.125, 2_000.0);
 const NEIGHBOURS: usize = 4;
-/// Lengths that no pause of a kind has had are as likely as this part of one that had any of those between the shortest and the longest.
+/// Lengths that no pause of a kind has had are as likely as this part of one that had any of those between the shortest and the longest. Chosen by hand.
 const UNSEEN: f64 = 0.2;
-/// A pause in which the clock was set forward is at least of this part of that.
+/// A pause in which the clock was set forward is at least of this part of that. Chosen by hand.
 const NEARLY: f64 = 0.9;
 /// The logarithm of how many times as likely as any other pause one must be: twenty times.
 const DECISIVE: f64 = 3.0;

@@ -22,9 +22,9 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Entries of a list, if no larger number is asked for.
+    /// Entries of a list, if no larger number is asked for. Chosen by hand.
     pub const ENTRIES: usize = 256;
-    /// Most windows of time.
+    /// Most windows of time. Chosen by hand.
     pub const WINDOWS: usize = 10_000;
     /// Most regions of a call path that are named: the outermost ones.
     pub const DEPTH: usize = 64;
@@ -431,7 +431,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Most units of the matrix.
+    /// Most units of the matrix. Chosen by hand.
     pub const SIZE: usize = 128;
 }
 

@@ -42,11 +42,11 @@ pub struct ClockError {
 }
 
 impl ClockError {
-    /// Most nodes with a curve.
+    /// Most nodes with a curve. Chosen by hand.
     pub const NODES: usize = 64;
-    /// Most values of one part, over all nodes.
+    /// Most values of one part, over all nodes. Chosen by hand.
     pub const VALUES: usize = 16_384;
-    /// Most windows.
+    /// Most windows. Chosen by hand.
     pub const WINDOWS: usize = 1024;
 }
 
@@ -144,7 +144,7 @@ pub struct PairMatrix {
 }
 
 impl PairMatrix {
-    /// Most rows.
+    /// Most rows. Chosen by hand.
     pub const SIZE: usize = 256;
 }
 
@@ -179,7 +179,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Most cases.
+    /// Most cases. Chosen by hand.
     pub const MOST: usize = 12;
 }
 
@@ -204,7 +204,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Most bars.
+    /// Most bars. Chosen by hand.
     pub const BARS: usize = 60;
     /// Levels of regions that are kept: the innermost ones around the event.
     pub const LEVELS: u32 = 4;

@@ -20,7 +20,7 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Most distinct texts that are kept; a damaged trace could give a different one per event.
+    /// Most distinct texts that are kept; a damaged trace could give a different one per event. Chosen by hand.
     pub const DISTINCT: usize = 1000;
 
     /// Adds a warning.

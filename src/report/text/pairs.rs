@@ -5,7 +5,7 @@ use crate::report::Report;
 use clc_clock::Method;
 use clc_trace::format::{count, duration};
 
-/// Most rows; all of them are in the JSON report.
+/// Most rows; all of them are in the JSON report. Chosen by hand.
 const ROWS: usize = 8;
 
 /// The pairs that agree least with the estimate; nothing where the recorded clocks stayed.

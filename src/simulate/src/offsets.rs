@@ -14,7 +14,7 @@ use clc_trace::{ClockOffset, Result};
 
 /// Domain of the random streams of measurements.
 const MEASUREMENTS: u64 = 6;
-/// Pause between two exchanges, and time in which the other node answers, in picoseconds.
+/// Pause between two exchanges, and time in which the other node answers, in picoseconds. Chosen by hand.
 const PAUSE: i64 = 5_000_000;
 const ANSWER: i64 = 200_000;
 

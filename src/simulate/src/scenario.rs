@@ -9,9 +9,9 @@ use crate::sink::{Discard, EventSink};
 use crate::units::{SECOND, TickRate};
 use clc_trace::{CommMembers, Error, Result, Ticks};
 
-/// Most processes, and most locations, of a scenario.
+/// Most processes, and most locations, of a scenario. Chosen by hand.
 const MOST: u32 = 1 << 20;
-/// Most steps that are simulated to estimate the length of a run.
+/// Most steps that are simulated to estimate the length of a run. Chosen by hand.
 const TRIAL_STEPS: u64 = 64;
 
 /// One simulated run of one application on one machine. All fields may be set freely; [`Scenario::validate`] says what is

@@ -86,7 +86,7 @@ impl NativeTrace {
     }
 }
 
-/// Most events of an [`EventBatch`].
+/// Most events of an [`EventBatch`]. Chosen by hand.
 const MOST: usize = 1024;
 
 /// Events that follow each other. A `BufferFlush` is the last of its batch: its second time is mapped before the next event's.

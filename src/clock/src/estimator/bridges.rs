@@ -7,12 +7,12 @@ use crate::observations::Offsets;
 use crate::steps::quantile;
 use std::collections::BTreeMap;
 
-/// Change of drift (a part of one) that a clock may have shown while nothing was observed of it. An offset that is further from the estimate than that explains contradicts its messages, not what was made of them.
+/// Change of drift (a part of one) that a clock may have shown while nothing was observed of it. An offset that is further from the estimate than that explains contradicts its messages, not what was made of them. Chosen by hand.
 const UNSEEN_DRIFT: f64 = 1e-3;
 
-/// Fewest windows with messages that tell the drift of a clock.
+/// Fewest windows with messages that tell the drift of a clock. Chosen by hand.
 const FEWEST: usize = 8;
-/// Drifts that are so many times as far from the median as most are count as if they were that far from it.
+/// Drifts that are so many times as far from the median as most are count as if they were that far from it. Chosen by hand.
 const ASTRAY: f64 = 3.0;
 const MOST: f64 = 0.9;
 

@@ -19,7 +19,7 @@ use crate::view::TrialData;
 use crate::windows::BoundTable;
 use clc_trace::Ticks;
 
-/// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
+/// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle. Chosen by hand.
 const CERTAIN: f64 = 0.875;
 
 impl Estimator {

@@ -15,19 +15,19 @@ pub(super) struct Doubtful {
     suspect: Suspect,
 }
 
-/// How often jumps are looked for: one can hide another.
+/// How often jumps are looked for: one can hide another. Chosen by hand.
 const SEARCHES: usize = 4;
-/// Windows on each side of a suspected jump whose messages are looked at, at least.
+/// Windows on each side of a suspected jump whose messages are looked at, at least. Chosen by hand.
 const MARGIN: usize = 4;
-/// What is left of a step that is known is seen at most so many windows from it.
+/// What is left of a step that is known is seen at most so many windows from it. Chosen by hand.
 const NEAR: usize = 8;
-/// A jump hides others that are so many times smaller.
+/// A jump hides others that are so many times smaller. Chosen by hand.
 const HIDES: f64 = 4.0;
-/// Most steps of all clocks together; more are no jumps.
+/// Most steps of all clocks together; more are no jumps. Chosen by hand.
 const MOST: usize = 256;
-/// Steps of several clocks are one of the reference if they differ by no more than this part of their height.
+/// Steps of several clocks are one of the reference if they differ by no more than this part of their height. Chosen by hand.
 const ALIKE: f64 = 0.2;
-/// By this part of its height all others have to follow a jump of the reference, so that only it has jumped.
+/// By this part of its height all others have to follow a jump of the reference, so that only it has jumped. Chosen by hand.
 const FOLLOWS: f64 = 0.5;
 
 /// The jump of the reference that most of the `others` show as one of their own, at the same time and by as much: they are corrected to its time, whatever it does. Two at least, since of two

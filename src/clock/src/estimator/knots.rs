@@ -10,7 +10,7 @@ use crate::steps::compose as compose_steps;
 use crate::{Knots, LinearClock};
 use clc_trace::{Result, Ticks};
 
-/// Largest drift that a clock is given, as a part of one.
+/// Largest drift that a clock is given, as a part of one. Chosen by hand.
 pub(super) const STEEPEST: f64 = 0.2;
 
 impl Estimator {

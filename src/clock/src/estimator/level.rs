@@ -17,9 +17,9 @@ use crate::windows::BoundTable;
 
 /// Each level has this many times the windows of the one before, up to [`COARSE`],
 const FINER: usize = 8;
-/// but never more than this many times as many at once.
+/// but never more than this many times as many at once. Chosen by hand.
 const LEAP: usize = 32;
-/// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
+/// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them. Chosen by hand.
 const MOST_LOOKS: usize = 4;
 const SETTLED: f64 = 10.0;
 

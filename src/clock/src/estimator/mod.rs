@@ -56,13 +56,13 @@ pub enum Decision {
     Nothing(String),
 }
 
-/// From one window on, levels get finer step by step up to so many of them, after which comes the finest one.
+/// From one window on, levels get finer step by step up to so many of them, after which comes the finest one. Chosen by hand.
 const COARSE: usize = 64;
 /// Windows of the first observation at least, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
 const FIRST: usize = 512;
-/// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
+/// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock. Chosen by hand.
 const SHARED_CLOCK: f64 = 0.5e-6;
-/// What observations are trusted to (seconds) where no round trip tells.
+/// What observations are trusted to (seconds) where no round trip tells. Chosen by hand.
 const UNKNOWN: f64 = 100e-9;
 
 /// The state between levels.

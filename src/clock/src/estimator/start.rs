@@ -5,7 +5,7 @@ use crate::latencies::{Latencies, Reading};
 use crate::network::Problem;
 use crate::observations::Offsets;
 
-/// Clocks that are apart by more than this part of the run are set once before windows are laid over it.
+/// Clocks that are apart by more than this part of the run are set once before windows are laid over it. Chosen by hand.
 const APART: f64 = 128.0;
 
 /// Whether clocks that are corrected by so much are so far apart, compared with the run, that what happened together lies in different windows, or in a few of many.

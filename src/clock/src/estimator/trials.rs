@@ -10,7 +10,7 @@ use crate::selection::{Choice, Selection, select};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 
-/// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that.
+/// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that. Chosen by hand.
 const COARSER: [usize; 2] = [4, 16];
 const FEWEST: usize = 64;
 

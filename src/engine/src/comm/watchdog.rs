@@ -7,10 +7,10 @@
 use clc_trace::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// Ranks that watch.
+/// Ranks that watch. Chosen by hand.
 pub(super) const WATCHERS: usize = 2;
 
-/// Most ranks that one message names.
+/// Most ranks that one message names. Chosen by hand.
 const NAMED: usize = 8;
 
 /// Environment variable with the seconds of waiting after which a message says whom for; 0: never.

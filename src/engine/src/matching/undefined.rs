@@ -30,7 +30,7 @@ pub struct UndefinedPeer {
 }
 
 impl UndefinedPeer {
-    /// How many are named.
+    /// How many are named. Chosen by hand.
     pub const EXAMPLES: usize = 8;
 }
 

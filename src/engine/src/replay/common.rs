@@ -13,7 +13,7 @@ use controlled_logical_clock::Centre;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Most ends of windows, of all components together.
+/// Most ends of windows, of all components together. Chosen by hand.
 const MOST_ENDS: usize = 1 << 16;
 
 /// What the correction of a trace consists of beside its replays.

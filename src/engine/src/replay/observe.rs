@@ -96,7 +96,7 @@ fn bounds_of_member(
     from
 }
 
-/// Messages of a stretch that a rank tells of at most.
+/// Messages of a stretch that a rank tells of at most. Chosen by hand.
 const MOST: usize = 1 << 14;
 
 /// The messages (and latest begins of collectives) of some clocks in some stretches of time, under `times`; on rank 0 only, in order. Collective over the

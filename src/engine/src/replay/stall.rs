@@ -13,7 +13,7 @@ use clc_trace::{CollectiveOp, CommRank, Error, EventNumber, LocationId, Result, 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most events of a cycle that the error names.
+/// Most events of a cycle that the error names. Chosen by hand.
 const NAMED: usize = 32;
 
 /// Where a replay stopped before the end.

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::io::{Result, Write};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Between two looks at the whole job.
+/// Between two looks at the whole job. Chosen by hand.
 const LOOK: Duration = Duration::from_millis(500);
-/// Between the two snapshots of a look.
+/// Between the two snapshots of a look. Chosen by hand.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Raises the alarm once for each time that the job stands still. One agent of the job does so: that with the lowest number that is there.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Connections that are open at the same time.
+/// Connections that are open at the same time. Chosen by hand.
 const MOST: usize = 16;
-/// The same with those that are just being closed to make room.
+/// The same with those that are just being closed to make room. Chosen by hand.
 const LIMIT: usize = 4 * MOST;
 
 /// The connections of an agent. Whoever connects and does not ask makes room for others: it might be somebody who has no key.

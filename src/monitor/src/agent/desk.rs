@@ -21,11 +21,11 @@ use std::time::Duration;
 
 /// Its name in the directory of the states.
 pub(super) const NAME: &str = "socket";
-/// So many programs at the same time.
+/// So many programs at the same time. Chosen by hand.
 const PROGRAMS: usize = 512;
-/// No line is longer, nor any value.
+/// No line is longer, nor any value. Chosen by hand.
 const LINE: u64 = 1 << 10;
-/// How long a program may take for the rest of a request, or for taking an answer.
+/// How long a program may take for the rest of a request, or for taking an answer. Chosen by hand.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Starts to answer. Without a socket, because its name gets too long, nobody is answered.

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How soon a process that is new is waited for, in milliseconds.
+/// How soon a process that is new is waited for, in milliseconds. Chosen by hand.
 const SOON: i32 = 50;
 
 /// Descriptors of the processes that run, and when the others ended.

@@ -23,13 +23,13 @@ const REAL: u16 = 0x101;
 const RESOURCES: u16 = 0x102;
 const SUMMARY: u16 = 0x103;
 
-/// How often the directory is looked at for new agents, and how often the clocks are read.
+/// How often the directory is looked at for new agents, and how often the clocks are read. Chosen by hand.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often a group tells all others what it has and does: some 80 bytes, which each node passes on four times; in large jobs less often.
 const SUMMARISE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(30)];
-/// So many of the latest round trips to a node are looked at for the quickest one.
+/// So many of the latest round trips to a node are looked at for the quickest one. Chosen by hand.
 const TRIPS: usize = 32;
-/// So many nodes are a large job.
+/// So many nodes are a large job. Chosen by hand.
 const LARGE: u32 = 256;
 /// No packet is longer.
 const LONGEST: usize = 1 << 16;

@@ -4,19 +4,19 @@ use super::{ClockFault, ClockLimits, ClockWatch, Difference, Nearest, SystemTime
 use crate::gossip::{RoundTrip, SECOND, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Of the round trips of so long a time the quickest counts, and so often clocks are compared.
+/// Of the round trips of so long a time the quickest counts, and so often clocks are compared. Chosen by hand.
 const WINDOW: Time = 2 * SECOND;
-/// A difference that is older says nothing of now.
+/// A difference that is older says nothing of now. Chosen by hand.
 const OLDEST: Time = 20 * SECOND;
 
 /// So long a word waits for others that have been compared in this time: members of a group that are no neighbours in its ring are compared some ten times a minute,
 /// at random.
 const PATIENCE: Time = 60 * SECOND;
-/// Two words mean the same if what they say differs by no more than this part, or by so many nanoseconds, or nanoseconds per nanosecond.
+/// Two words mean the same if what they say differs by no more than this part, or by so many nanoseconds, or nanoseconds per nanosecond. Chosen by hand.
 const ALIKE: (f64, f64, f64) = (0.2, 100_000.0, 50e-6);
 /// Differences until a jump has been told, and until a rate has: those of [`ClockWatch`].
 const TELLING: (usize, usize) = (2, 4);
-/// So many words about the own clock are remembered.
+/// So many words about the own clock are remembered. Chosen by hand.
 const REMEMBERED: usize = 8;
 
 /// A word about a difference of clocks.

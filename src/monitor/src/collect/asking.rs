@@ -7,16 +7,16 @@ use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long the node of an agent may take to accept a connection.
+/// How long the node of an agent may take to accept a connection. Chosen by hand.
 pub(super) const PATIENCE: Duration = Duration::from_millis(800);
 /// How long an agent may take to answer if its node accepts connections, or others call it alive: then it is not silent, but slow, as all are on a machine that is busy. Should it die
 /// meanwhile, others say that, or its kernel refuses the connection.
 pub(super) const LONG: Duration = Duration::from_millis(2_900);
-/// The same of one that has not answered a moment ago, or that others call dead: if it is there again, it answers at once.
+/// The same of one that has not answered a moment ago, or that others call dead: if it is there again, it answers at once. Chosen by hand.
 pub(super) const SHORT: Duration = Duration::from_millis(100);
-/// How often somebody is asked whether it calls those dead who do not answer.
+/// How often somebody is asked whether it calls those dead who do not answer. Chosen by hand.
 const AGAIN: Duration = Duration::from_millis(50);
-/// So many agents are asked at the same time.
+/// So many agents are asked at the same time. Chosen by hand.
 pub(super) const AT_ONCE: usize = 64;
 
 /// What a thread that asks an agent has heard.

@@ -79,9 +79,9 @@ pub struct Diagnosis {
     pub comms: Vec<CommRow>,
 }
 
-/// From so many seconds on without any move, nothing moves.
+/// From so many seconds on without any move, nothing moves. Chosen by hand.
 const STILL: f64 = 1.0;
-/// Who waits for so many seconds while others move is worth a word.
+/// Who waits for so many seconds while others move is worth a word. Chosen by hand.
 const LONG: f64 = 10.0;
 
 /// What a snapshot says, and what has moved since an `earlier` one.

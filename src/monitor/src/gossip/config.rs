@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 pub const MAX_DATUM: usize = 1_000;
 /// Largest number of bytes of a name; longer ones are cut.
 pub const MAX_NAME: usize = 64;
-/// Most layers.
+/// Most layers. Chosen by hand.
 pub const MAX_LAYERS: usize = 8;
 
-/// Members of a group that are not too many.
+/// Members of a group that are not too many. Chosen by hand.
 const COMFORTABLE: u32 = 64;
 
 /// Whether so many layers of groups of that size hold so many nodes.

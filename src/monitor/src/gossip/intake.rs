@@ -10,15 +10,15 @@ use super::status;
 use super::types::{Arrival, EventKind, Liveness, NodeId, RoundTrip, Time};
 use std::net::SocketAddr;
 
-/// Most answers to requests to join that wait to be sent.
+/// Most answers to requests to join that wait to be sent. Chosen by hand.
 const MOST_WELCOMES: usize = 64;
-/// Most answers to requests of other groups for the time, per interval.
+/// Most answers to requests of other groups for the time, per interval. Chosen by hand.
 const MOST_ANSWERS: u32 = 1;
-/// Most replies to nodes that have not heard of this node's group, per interval.
+/// Most replies to nodes that have not heard of this node's group, per interval. Chosen by hand.
 const MOST_REPLIES: u32 = 16;
-/// How often a nearer node that somebody told of is asked, if the first packet is lost.
+/// How often a nearer node that somebody told of is asked, if the first packet is lost. Chosen by hand.
 const ASK_NEARER: u32 = 20;
-/// Most packets with all that is known for one newcomer.
+/// Most packets with all that is known for one newcomer. Chosen by hand.
 const MOST_PACKETS: usize = 48;
 /// Bytes of records in each of them: with header, seal, UDP and IPv6 less than the 1,500 bytes of an Ethernet frame, so packets are not fragmented.
 const PACKET: usize = 1_200;

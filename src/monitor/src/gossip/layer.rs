@@ -9,9 +9,9 @@ use super::sets::Set;
 use super::shape::LayerShape;
 use super::types::{Liveness, Time};
 
-/// A layer of fewer groups has their patience.
+/// A layer of fewer groups has their patience. Chosen by hand.
 const LEAST_GROUPS: usize = 8;
-/// The part of the cleanup time after which a silent member is suspected if others suspect it.
+/// The part of the cleanup time after which a silent member is suspected if others suspect it. Chosen by hand.
 const JOIN: (Time, Time) = (1, 2);
 /// The part of the cleanup time after which one who has been silent is not waited for to agree that another one is dead, if most do: it may stand still itself.
 const OVERDUE: (Time, Time) = (1, 2);

@@ -7,9 +7,9 @@ use super::types::{NodeId, Time};
 use crate::random::Random;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Nodes of other groups that are remembered as the last ones heard.
+/// Nodes of other groups that are remembered as the last ones heard. Chosen by hand.
 const SENDERS: usize = 8;
-/// Contacts kept of each group that this node is not in.
+/// Contacts kept of each group that this node is not in. Chosen by hand.
 const CONTACTS: usize = 4;
 
 /// An address in half the room of a [`SocketAddr`].

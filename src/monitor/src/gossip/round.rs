@@ -9,24 +9,24 @@ use super::seal::{ANYBODY, PacketHeader, PacketKind, seal};
 use super::types::{Liveness, NodeId, Packet, Time};
 use crate::random::Random;
 
-/// Every how many rounds one who is dead gets a message all the same, in case it is not.
+/// Every how many rounds one who is dead gets a message all the same, in case it is not. Chosen by hand.
 const TRY_DEAD: u64 = 10;
-/// Every how many rounds a node that knows nobody asks again.
+/// Every how many rounds a node that knows nobody asks again. Chosen by hand.
 const ASK_AGAIN: u64 = 5;
-/// Messages per interval while a member of the group is suspected.
+/// Messages per interval while a member of the group is suspected. Chosen by hand.
 const HURRIED: u64 = 3;
-/// Most silent groups of a layer whose nodes are asked at once.
+/// Most silent groups of a layer whose nodes are asked at once. Chosen by hand.
 const MOST_ASKED: usize = 4;
-/// To how many a farewell is said.
+/// To how many a farewell is said. Chosen by hand.
 const FAREWELLS: usize = 5;
-/// Most of a layer to whom news are told at once.
+/// Most of a layer to whom news are told at once. Chosen by hand.
 const MOST_TOLD: usize = 64;
 /// Most news told at once: one packet holds them.
 const MOST_NEWS: usize = 64;
 /// Least and most contacts in a message while nodes meet; between them, one for eight groups. At first the nodes of most groups know nobody of most others, so a
 /// group that nobody tells of seems to be silent. With the most, a message still fits into a packet.
 const CONTACTS_WHILE_MEETING: [usize; 2] = [6, 24];
-/// Contacts for a newcomer.
+/// Contacts for a newcomer. Chosen by hand.
 const INTRODUCTIONS: usize = 8;
 
 impl Node {

@@ -8,7 +8,7 @@ use super::sets::MOST;
 use super::types::NodeId;
 use std::ops::Range;
 
-/// A last group of fewer members joins the one before it.
+/// A last group of fewer members joins the one before it. Chosen by hand.
 const LEAST_MEMBERS: u32 = 3;
 
 /// The entries of one layer, and how they form groups.

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Result};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Most nodes of a job.
+/// Most nodes of a job. Chosen by hand.
 const MOST: u32 = 1 << 20;
 
 /// An agent of a node.

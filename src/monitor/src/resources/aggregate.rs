@@ -3,9 +3,9 @@
 use super::{Quantity, Reading};
 use crate::wire::{Malformed, PacketReader, put_number};
 
-/// Most nodes of a group.
+/// Most nodes of a group. Chosen by hand.
 const MOST: u32 = 4_096;
-/// Most aggregates in one summary.
+/// Most aggregates in one summary. Chosen by hand.
 pub const MAX_AGGREGATES: usize = 64;
 
 /// A way to make one number of many.

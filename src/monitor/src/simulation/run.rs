@@ -8,7 +8,7 @@ use crate::random::Random;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-/// Packets that the socket of a node that stands still holds.
+/// Packets that the socket of a node that stands still holds. Chosen by hand.
 const SOCKET: usize = 256;
 /// Key of the simulated sensors' datum.
 const SENSORS: u16 = 1;

@@ -19,7 +19,7 @@ const HELPERS: usize = 3;
 const PACKET: u64 = 52;
 /// Bytes of one piece of news: member, state, incarnation.
 const NEWS: u64 = 6;
-/// Most news on one packet.
+/// Most news on one packet. Chosen by hand.
 const MOST_NEWS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

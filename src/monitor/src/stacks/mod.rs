@@ -26,13 +26,13 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use symbols::Symbols;
 
-/// So many frames of a thread are told, from the inside.
+/// So many frames of a thread are told, from the inside. Chosen by hand.
 pub(crate) const DEPTH: usize = 64;
-/// So many threads of a process are looked at.
+/// So many threads of a process are looked at. Chosen by hand.
 const THREADS: usize = 64;
-/// How many processes that the kernel does not answer for may keep a thread of this one.
+/// How many processes that the kernel does not answer for may keep a thread of this one. Chosen by hand.
 const HANGING: usize = 16;
-/// Of the time that there is, what names may take after all stacks are known.
+/// Of the time that there is, what names may take after all stacks are known. Chosen by hand.
 const FOR_NAMES: f64 = 0.4;
 
 /// The stacks of a process.

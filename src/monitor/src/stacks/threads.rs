@@ -6,12 +6,12 @@ use super::modules::ProcessModules;
 use std::io::Error;
 use std::time::{Duration, Instant};
 
-/// How long a thread may take to stop; and one that waits for a processor.
+/// How long a thread may take to stop; and one that waits for a processor. Chosen by hand.
 const PATIENCE: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_secs(1);
-/// How often it is looked whether it has.
+/// How often it is looked whether it has. Chosen by hand.
 const LOOK: Duration = Duration::from_micros(20);
-/// So much of a stack is copied while its thread is stopped.
+/// So much of a stack is copied while its thread is stopped. Chosen by hand.
 const INNERMOST: u64 = 256 << 10;
 
 /// System calls that come back with `EINTR` if their thread is stopped and goes on, although no signal has a handler (signal(7)).

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const SLOT: usize = slot::REGIONS + 8 * layout::REGIONS;
 /// Bytes of the header that change.
 const HEADER: usize = field::LATEST_ANCHOR + 8;
-/// How long after a test in vain a process still counts as testing, in seconds.
+/// How long after a test in vain a process still counts as testing, in seconds. Chosen by hand.
 const TESTING: f64 = 1.0;
 
 /// The state file of one process.

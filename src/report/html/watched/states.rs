@@ -9,7 +9,7 @@ use clc_monitor::state::WORDS;
 use clc_trace::format::{count, plural};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many ranks have a line of their own.
+/// So many ranks have a line of their own. Chosen by hand.
 const LINES: usize = 96;
 /// Height of such a line.
 const LINE: f64 = 9.0;

@@ -11,9 +11,9 @@ const OPENMP: u8 = 3;
 pub(crate) const CALLSITE: ParameterId = ParameterId(0);
 /// Until a thread that is woken up runs, and until one that waits goes on, in picoseconds: at least this, plus up to as much at random.
 const WAKE: i64 = 500_000;
-/// Until a stream begins with what was issued to it, at least.
+/// Until a stream begins with what was issued to it, at least. Chosen by hand.
 const ISSUE: i64 = 3_000_000;
-/// Until a call that waits for a stream goes on, at least.
+/// Until a call that waits for a stream goes on, at least. Chosen by hand.
 const NOTICE: i64 = 1_000_000;
 
 impl<S: EventSink + ?Sized> Engine<'_, S> {

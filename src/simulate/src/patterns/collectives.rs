@@ -5,7 +5,7 @@ use super::Work;
 use crate::engine::{CollectiveCall, NO_ROOT, Op, Process, collective_bytes};
 use clc_trace::CollectiveOp;
 
-/// Every so many steps all exchange with all, and the first process hands out parameters.
+/// Every so many steps all exchange with all, and the first process hands out parameters. Chosen by hand.
 const EXCHANGE: u64 = 5;
 const PARAMETERS: u64 = 20;
 

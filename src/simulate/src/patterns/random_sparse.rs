@@ -4,7 +4,7 @@ use super::Work;
 use crate::engine::{Op, Process, Transfer, WaitOrder};
 use crate::random::Random;
 
-/// Most messages that a process sends per step.
+/// Most messages that a process sends per step. Chosen by hand.
 const DEGREE: u32 = 3;
 
 /// The random partners of a step.

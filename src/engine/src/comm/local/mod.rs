@@ -118,7 +118,7 @@ fn all_bytes(round: &mut Round) -> Vec<Payload> {
 }
 
 impl LocalTransport {
-    /// With more ranks than this, they are far more than the cores of most machines.
+    /// With more ranks than this, they are far more than the cores of most machines. Chosen by hand.
     const CROWD: usize = 256;
 
     /// A world of `size` ranks, one for each thread.

@@ -40,7 +40,7 @@ pub(super) fn rank_number(rank: usize) -> c_int {
     c_int::try_from(rank).unwrap_or(-7)
 }
 
-/// How long an abort waits for the launcher to take the output.
+/// How long an abort waits for the launcher to take the output. Chosen by hand.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Ends all ranks; returns only if MPI is not running.

@@ -67,7 +67,7 @@ impl MpiGroup {
 }
 
 impl MpiTransport {
-    /// How long a rank waits at its end for its last messages to be taken.
+    /// How long a rank waits at its end for its last messages to be taken. Chosen by hand.
     const LAST_MESSAGES: Duration = Duration::from_secs(5);
     /// Longest piece of a broadcast: a count has to fit a C int.
     const PIECE: usize = 1 << 30;

@@ -73,7 +73,7 @@ struct OfferDecision {
     parts: [(u32, Vec<u32>); 2],
 }
 
-/// So many messages tell that no send is longer than its receive.
+/// So many messages tell that no send is longer than its receive. Chosen by hand.
 const ENOUGH: i64 = 16;
 
 const TRUSTS: [Trust; 2] = [Trust::Aligned, Trust::Implied];

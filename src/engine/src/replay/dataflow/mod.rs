@@ -34,7 +34,7 @@ use outbox::Outbox;
 use schedule::{Turns, WHICH};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Visited events of one timeline between two looks at the network.
+/// Visited events of one timeline between two looks at the network. Chosen by hand.
 const BURST: usize = 1 << 16;
 
 /// Bounds that may wait for the plain Lamport clock: one per so many visited events, about two bytes each,

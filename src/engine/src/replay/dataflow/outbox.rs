@@ -4,7 +4,7 @@ use crate::comm::{AnalysisRank, Channel, Transport};
 use clc_trace::Result;
 use std::collections::BTreeMap;
 
-/// Words collected for one rank before they are sent.
+/// Words collected for one rank before they are sent. Chosen by hand.
 const BATCH: usize = 4096;
 
 /// Collects what other ranks have to know, and sends it in batches.

@@ -7,9 +7,9 @@ use super::flight::damaged;
 use super::outbox::Outbox;
 use clc_trace::Result;
 
-/// Turns of timelines between two looks at the network.
+/// Turns of timelines between two looks at the network. Chosen by hand.
 const GLANCE: u32 = 8;
-/// Idle turns after which a rank asks whether the others are idle, too.
+/// Idle turns after which a rank asks whether the others are idle, too. Chosen by hand.
 const PATIENCE: u32 = 256;
 
 /// In the first word of an entry of a batch, above what the entry is: which of the replays it belongs to.

@@ -8,9 +8,9 @@ use crate::state::{Phase, RankState};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many places in which ranks are missing are told.
+/// So many places in which ranks are missing are told. Chosen by hand.
 const PLACES: usize = 3;
-/// So many things that ranks do are told.
+/// So many things that ranks do are told. Chosen by hand.
 const ACTIVITIES: usize = 3;
 
 /// For whom a rank waits, and where.
