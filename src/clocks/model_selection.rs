@@ -258,7 +258,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         return Some("the estimated clocks would leave a worse violation than the recorded ones do".into());
     }
     if worst < UNKNOWN * fit.half_trip && !fit.gain.is_some_and(|gain| gain.is_significant()) {
-        return Some("the violations of the recorded clocks are smaller than what an estimate is known to".into());
+        return Some("the violations of the recorded clocks are within the uncertainty of an estimate".into());
     }
     // Without a significant gain, violations explain no more than what they show.
     let shown = fit.offsets.most.is_none() || fit.anywhere <= PROVEN * worst;
@@ -323,7 +323,7 @@ fn objection_of_offsets(
     }
     if worst < DOUBTED * fit.doubt && !fit.is_overwhelming() {
         return Some(
-            "the violations of the recorded clocks are smaller than what messages that wait tell clocks to".into(),
+            "the violations of the recorded clocks are within the uncertainty of clocks estimated from waiting messages".into(),
         );
     }
     let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;

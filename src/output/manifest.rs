@@ -84,7 +84,7 @@ pub(super) fn check(directory: &Path, shown: &Path) -> Result<()> {
                 "refusing to replace the existing output: it has no file list ({WRITTEN_LIST}) to show that \
                 clc-replay wrote it; it may be a recording, or the output of an earlier version"
             ),
-            "remove it if nobody needs it, or choose another location",
+            "remove it if it is no longer needed, or choose another location",
         );
     };
     let foreign: Vec<&String> =
@@ -106,7 +106,7 @@ pub(super) fn check(directory: &Path, shown: &Path) -> Result<()> {
                 "refusing to replace the existing output: {} in it has changed since clc-replay wrote it",
                 names(&changed)
             ),
-            "remove the output if nobody needs it, or choose another location",
+            "remove the output if it is no longer needed, or choose another location",
         );
     }
     Ok(())

@@ -355,8 +355,8 @@ impl<'a> Threads<'a> {
         for _ in differs.iter().zip(&divided.bound).filter(|(differs, bound)| **differs && **bound) {
             warnings.add(
                 "the recorded clock offsets of some locations differ from those of their process; they still get its \
-                correction, because they share collective operations with other locations and no step of threads tells \
-                the order of these",
+                correction, because they share collective operations with other locations, the order of which cannot \
+                be determined",
             );
         }
         let own = divided.part_of.iter().filter(|&&part| part > 0).count() as u64;

@@ -160,9 +160,11 @@ fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
                 name(region)
             )
         }
-        Unpaired::Bound => "steps of threads are out of order, but stay so, because the threads share collective \
-            operations of one communicator or window, whose order no step tells, and therefore one correction"
-            .into(),
+        Unpaired::Bound => {
+            "steps of threads remain out of order: the threads share collective operations of one communicator \
+            or window, the order of which cannot be determined, so they have one correction"
+                .into()
+        }
         Unpaired::UnknownWork(region) => format!(
             "calls of {} are not compared with the work that they wait for: the calls that issued it are not known",
             name(region)
@@ -192,9 +194,9 @@ pub(super) fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     }
     if messages.shared > 0 {
         sum.warnings.add(format!(
-            "several threads of a process send or receive in {}, and if they were served in the order of their calls, \
-            messages would be received before they were sent; there, of calls that overtook each other only that k sends \
-            come before the k-th receive is used: {}",
+            "several threads of a process send or receive in {}, and in the order of their calls messages would be received \
+            before they were sent; there, for calls that may have overtaken each other, only the order of \
+            k sends before the k-th receive is used: {}",
             channels(messages.shared),
             list(&names(true), 4, messages.shared as usize)
         ));

@@ -69,7 +69,7 @@ impl<'a> Findings<'a> {
             && !last.accepted
         {
             let why = match parameters.form {
-                CorrectionForm::Common => "moving events caused further violations, whatever the gamma",
+                CorrectionForm::Common => "moving events caused further violations with every gamma",
                 CorrectionForm::Paper => "the clocks disagree by more than an advance can decay",
             };
             let limit = parameters.max_error.value();

@@ -82,7 +82,7 @@ pub(super) fn outputs() -> Vec<Case> {
             &["trace", "-o", "out", "--force"],
             &[
                 "out: refusing to replace the existing output",
-                "remove it if nobody needs it, or choose another location",
+                "remove it if it is no longer needed, or choose another location",
             ],
             |s| {
                 std::fs::create_dir(s.copy.output()).unwrap();

@@ -160,7 +160,7 @@ impl Context<'_> {
         let since = state.moved.max(state.phase_since);
         let (verb, place, since) = match (state.phase, &state.call) {
             (Phase::Finalized, _) => ("have", " left MPI_Finalize".to_owned(), state.phase_since),
-            (Phase::Unwatched, _) => ("have", " not been watched, since the recorder has given up,".to_owned(), since),
+            (Phase::Unwatched, _) => ("have", " been unmonitored, since the recorder stopped,".to_owned(), since),
             (Phase::Init, _) => ("have", " been in MPI_Init".to_owned(), state.phase_since),
             (Phase::Finalizing, _) => ("have", " been in MPI_Finalize".to_owned(), since),
             (_, Some(call)) => {

@@ -118,7 +118,7 @@ impl Context<'_> {
         let outside = self.outside();
         let beside = if outside.is_empty() { String::new() } else { format!("; {}", self.those(&outside)) };
         let sentence = format!(
-            "{} in {} for {}, it is not known for whom{beside}",
+            "{} in {} for {}; for whom is unknown{beside}",
             Ranks(&same).are("have been"),
             longest.function,
             duration(waited)

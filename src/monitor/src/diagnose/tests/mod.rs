@@ -355,7 +355,7 @@ fn who_is_in_a_call_that_is_not_followed_does_not_compute() {
         job.put(rank, operation("File_open", WORLD, NOBODY, 0, 0)).call.as_mut().unwrap().what = None;
     }
     let parts = [
-        "ranks 0, 2, 3 have been in MPI_File_open for 42.0 s, it is not known for whom",
+        "ranks 0, 2, 3 have been in MPI_File_open for 42.0 s; for whom is unknown",
         "; rank 1 computes, outside of MPI for 42.0 s",
     ];
     job.says(JobVerdict::Still, &[1], &parts);
