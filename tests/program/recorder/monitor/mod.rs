@@ -302,7 +302,7 @@ fn who_is_looked_for_again_and_again_is_named() {
 
 #[test]
 fn a_killed_process_is_named_within_a_second() {
-    for library in [OPEN_MPI, MPICH] {
+    let killed = [OPEN_MPI, MPICH].map(|library| {
         let job = Running::start(library, "kill", 3, &[]);
         let (said, status) = job.until(|said| said["verdict"] == "failed");
         assert_eq!(status, 3);
@@ -311,6 +311,9 @@ fn a_killed_process_is_named_within_a_second() {
         assert!(sentence.starts_with("rank 1 (process ") && sentence.contains("without MPI_Finalize"), "{sentence}");
         let ago = said["ranks"][1]["seconds"].as_f64().expect("a number");
         assert!(ago < 1.0, "{ago} s after its end");
+        (job, said)
+    });
+    for (job, said) in killed {
         // The agent says so after the end of the job, too, and ends by itself.
         let agent = agents::agent(&job.app.path("run.monitor"));
         let begun = Instant::now();
