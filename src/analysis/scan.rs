@@ -390,13 +390,20 @@ impl LocationScan<'_, '_> {
         Ok(frame.operation)
     }
 
+    /// Whether the event with this number is a visited one that waits, or that others wait for.
+    #[inline]
+    fn is_visited(&self, number: EventNumber) -> bool {
+        let (index, sync) = (self.next, self.sync);
+        index < sync.len() && sync.number(index) == number && sync.kind(index) != SyncKind::Local
+    }
+
     /// Where a region is entered or left, if that is a visited event: it belongs to the operation that begins or ends there.
     #[inline]
     fn boundary(&mut self, number: EventNumber, raw: u64) -> Result<()> {
-        let index = self.next;
-        if index >= self.sync.len() || self.sync.number(index) != number || self.sync.kind(index) == SyncKind::Local {
+        if !self.is_visited(number) {
             return Ok(());
         }
+        let index = self.next;
         if self.stack.last().is_some_and(|frame| self.barriers.binary_search(&frame.region).is_ok()) {
             return Ok(());
         }
@@ -448,6 +455,9 @@ impl LocationScan<'_, '_> {
             Event::MpiIsendComplete(request) => {
                 if let Some(send) = self.sends.remove(*request) {
                     self.operations.partner[send as usize] = self.operation()?;
+                    if self.is_visited(number) {
+                        self.operations.acknowledged.insert(send);
+                    }
                 }
             }
             Event::MpiRequestCancelled(request) => {
@@ -465,10 +475,10 @@ impl LocationScan<'_, '_> {
             Event::RmaAtomic(access) => self.access(number, raw, access.window),
             _ => {}
         }
-        let (index, sync) = (self.next, self.sync);
-        if index >= sync.len() || sync.number(index) != number || sync.kind(index) == SyncKind::Local {
+        if !self.is_visited(number) {
             return Ok(());
         }
+        let (index, sync) = (self.next, self.sync);
         let times = self.times.map(number, raw);
         for (stage, time) in self.operations.stages.iter_mut().zip(times) {
             stage.event[index] = time;

@@ -179,10 +179,14 @@ fn completions(
     let left: Vec<Vec<i64>> = operations.iter().map(|own| own.left(stage)).collect();
     let all = Contributions::meet(transport, program, &left[..], Direction::Backward)?;
     for (comm, contributions) in program.collectives.comms.iter().zip(all) {
-        contributions.results(comm, Direction::Backward, &mut |member, instance, begin, negated| {
+        // Those who give nothing leave it as the others do.
+        contributions.of_others(comm, &mut |member, instance, negated| {
             let (op, class) = (comm.instances[instance].op, comm.instances[instance].class);
             let own = &operations[member.timeline];
-            let (operation, end) = (own.of_event[begin as usize], member.ends.at(instance.place()) as usize);
+            let place = instance.place();
+            let (begin, end) = (member.begins.at(place) as usize, member.ends.at(place) as usize);
+            let operation = own.of_event[begin];
+            let Some(negated) = negated.filter(|_| member.sends[instance] || member.receives[instance]) else { return };
             // One that is not complete when it is left says nothing about the others.
             if class != CollectiveClass::NToN || is_fence(op) || operation == Operations::NONE {
                 return;

@@ -1,6 +1,6 @@
 //! What a process does between two synchronisation events that can wait: instances of MPI regions, in up to two stages of time.
 
-use clc_engine::matching::hash::HashMap;
+use clc_engine::matching::hash::{HashMap, HashSet};
 use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{Error, Result};
 
@@ -18,6 +18,8 @@ pub(crate) struct Operations {
     pub partner: Vec<u32>,
     /// For the begins of `MPI_Win_complete` among the visited events: when the last access of the epoch was over, by stage.
     pub accessed: HashMap<u32, [i64; 2]>,
+    /// The non-blocking synchronous sends among the visited events: their completion waits for the receiver, whenever its call is left.
+    pub acknowledged: HashSet<u32>,
 }
 
 /// Times of one stage.
@@ -44,6 +46,7 @@ impl Operations {
             of_event: vec![Self::NONE; events],
             partner: vec![Self::NONE; events],
             accessed: HashMap::default(),
+            acknowledged: HashSet::default(),
         }
     }
 

@@ -154,7 +154,7 @@ impl SearchWaits<'_> {
                 let local = end.and_then(|end| Some(posted(end.destination, end.receives.get(k)?)));
                 let Some(posted) = local.or_else(|| remote.get(k).copied()) else { continue };
                 let operation = own.partner[send as usize];
-                if operation == Operations::NONE {
+                if operation == Operations::NONE || own.acknowledged.contains(&send) {
                     continue;
                 }
                 // One that waited for what it receives lasted for that reason: the sends in it may have been complete long before. A call that begins

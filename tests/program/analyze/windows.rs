@@ -4,8 +4,8 @@ use super::by_hand::judged_as;
 use super::hand_made::*;
 use super::{list, micros};
 use clc_trace::{
-    CollectiveOp, CommId, Event, GroupId, MpiRank, Root, Window, WindowCollective, WindowGroup, WindowId, WindowLock,
-    WindowTransfer,
+    Collective, CollectiveOp, CommId, Event, GroupId, MpiRank, Root, Window, WindowCollective, WindowGroup, WindowId,
+    WindowLock, WindowTransfer,
 };
 use serde_json::Value;
 use std::path::PathBuf;
@@ -165,6 +165,23 @@ fn a_synchronous_send_waits_for_its_receiver() {
 }
 
 #[test]
+fn a_synchronous_request_that_is_complete_before_its_receive_is_posted_waits_until_then() {
+    // With wrong clocks: complete at 70, the receive is posted at 80, and the call is left at 99 for another reason.
+    let first = [
+        region(ISSEND, 55, 56, &[(55, Event::MpiIsend(message(1, 0), 1))]),
+        region(WAIT, 60, 99, &[(70, Event::MpiIsendComplete(1))]),
+    ];
+    let second = region(RECEIVE, 80, 97, &[(96, Event::MpiRecv(message(0, 0)))]);
+    waits_of(&[first.concat(), second.clone()], &[("late_receiver", 10)]);
+    // One that need not be synchronous waits as long as its call is known to.
+    let first = [
+        region(ISEND, 55, 56, &[(55, Event::MpiIsend(message(1, 0), 1))]),
+        region(WAIT, 60, 99, &[(70, Event::MpiIsendComplete(1))]),
+    ];
+    waits_of(&[first.concat(), second], &[("late_receiver", 20)]);
+}
+
+#[test]
 fn messages_in_the_wrong_order() {
     // 0 receives tag 0 of 1 first, which is sent last; meanwhile 2 and then 1 have sent what it takes afterwards.
     let receive = |enter: u64, leave: u64, peer: u32, tag: u32| {
@@ -200,6 +217,21 @@ fn what_a_barrier_takes_after_the_first_has_left() {
     let expected =
         [("wait_at_barrier", 30), ("barrier_completion", 11), ("wait_at_nxn", 5 + 3), ("nxn_completion", 14)];
     waits_of(&ranks, &expected);
+}
+
+#[test]
+fn who_gives_nothing_completes_an_operation_as_others_do() {
+    // 0 gives nothing, and 2 takes nothing: it may leave when it likes, and nobody counts from then.
+    let part = |sent: u64, received: u64, enter: u64, leave: u64| {
+        let end = Collective { op: CollectiveOp::ALLTOALL, comm: CommId(0), root: Root::None, sent, received };
+        region(COLLECTIVE, enter, leave, &[(enter, Event::MpiCollectiveBegin), (leave, Event::MpiCollectiveEnd(end))])
+    };
+    // 0 waits 10..30 and takes 43..50 after 1 has left it; 1 waits 20..30 and nobody else that takes has left before it; 2 takes 43..45.
+    let ranks = [part(0, 8, 10, 50), part(8, 8, 20, 43), part(8, 0, 30, 45)];
+    waits_of(&ranks, &[("wait_at_nxn", 20 + 10), ("nxn_completion", 7 + 2)]);
+    // Who neither gives nor takes has none.
+    let ranks = [part(0, 0, 10, 50), part(8, 8, 20, 43), part(8, 8, 30, 45)];
+    waits_of(&ranks, &[("wait_at_nxn", 10), ("nxn_completion", 2)]);
 }
 
 #[test]
