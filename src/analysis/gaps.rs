@@ -70,16 +70,7 @@ impl GapReader<'_> {
 
     #[inline]
     fn number(&mut self) -> u64 {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let Some(&byte) = self.bytes.get(self.next) else { return number };
-            self.next += 1;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                break;
-            }
-        }
-        number
+        read(self.bytes, &mut self.next)
     }
 }
 
@@ -156,8 +147,24 @@ impl GapRecorder {
     }
 }
 
+/// The number at place `next` of the bytes, behind which `next` is then.
 #[inline]
-fn write(bytes: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn read(bytes: &[u8], next: &mut usize) -> u64 {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let Some(&byte) = bytes.get(*next) else { return number };
+        *next += 1;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    number
+}
+
+/// Appends a number, 7 bits per byte.
+#[inline]
+pub(crate) fn write(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;

@@ -19,7 +19,7 @@ mod sums;
 mod threads;
 mod traffic;
 
-use crate::analysis::replay::delays::{DelaySearch, DelaySums};
+use crate::analysis::replay::delays::{Costs, DelaySearch, DelaySums};
 use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::replay::waits::waits;
 use crate::analysis::replay::walk::{PathEnds, walk};
@@ -142,12 +142,12 @@ fn delays(
     let canonical = |region: u32| others.get(&region).copied().unwrap_or(region);
     let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes, canonical, waiting)?;
     let mut sums = DelaySums::new(entries);
-    let mut by_process = vec![[0; 2]; scanned.processes.len()];
+    let mut by_process = vec![Costs::default(); scanned.processes.len()];
     for (stage, waits) in waiting.iter().enumerate() {
         search.blame(transport, &opened.placement, waits, stage, &mut sums, &mut by_process)?;
     }
     for (process, costs) in (0..).map(LocalTimeline).zip(by_process) {
-        let largest = costs[0].max(costs[1]);
+        let largest = costs.largest();
         if largest > 0 {
             sums.by_process.add(largest, (loaded.program.number(process).0, costs));
         }

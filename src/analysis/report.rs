@@ -2,7 +2,7 @@
 
 use crate::analysis::gaps::Gaps;
 use crate::analysis::largest::Largest;
-use crate::analysis::replay::delays::DelaySums;
+use crate::analysis::replay::delays::{Costs, DelaySums};
 use crate::analysis::replay::walk::Path;
 use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, ProcessSums};
 use crate::pipeline::open::TraceHandle;
@@ -223,20 +223,29 @@ impl Maker<'_> {
             before_seconds: self.seconds(ticks[0]),
             after_seconds: self.two_stages().then(|| self.seconds(ticks[1])),
         };
-        let mut regions: Vec<(u32, [i128; 2])> = sums.by_region.into_iter().collect();
-        regions.sort_by_key(|&(region, ticks)| (Reverse(ticks[0].max(ticks[1])), region));
+        let mut regions: Vec<(u32, Costs)> = sums.by_region.into_iter().collect();
+        regions.sort_by_key(|(region, costs)| (Reverse(costs.largest()), *region));
+        let long_term = [0, 1].map(|stage| regions.iter().map(|(_, costs)| costs.long_term[stage]).sum());
         let entries = sums.by_process.most();
         let further_regions = regions.len().saturating_sub(entries) as u64;
         let (processes, further_processes) = sums.by_process.finish();
         let name = |region| if region == Gaps::OUTSIDE { String::new() } else { self.region(region) };
-        let of_region = |(region, ticks)| RegionDelay { region: name(region), cost: cost(ticks) };
-        let of_process = |(process, ticks)| ProcessDelay { process, cost: cost(ticks) };
+        let both = |costs: Costs| (cost(costs.short_term), cost(costs.long_term));
+        let of_region = |(region, costs)| {
+            let (cost, long_term) = both(costs);
+            RegionDelay { region: name(region), cost, long_term }
+        };
+        let of_process = |(process, costs)| {
+            let (cost, long_term) = both(costs);
+            ProcessDelay { process, cost, long_term }
+        };
         DelayCosts {
             by_region: regions.into_iter().take(entries).map(of_region).collect(),
             further_regions,
             by_process: processes.into_iter().map(of_process).collect(),
             further_processes,
             propagated: cost(sums.propagated),
+            long_term: cost(long_term),
             unexplained: cost(sums.unexplained),
             not_examined: cost(sums.not_examined),
         }

@@ -72,13 +72,14 @@ fn delays() -> DelayCosts {
     let cost = |before: f64, after: f64| DelayCost { before_seconds: before, after_seconds: Some(after) };
     DelayCosts {
         by_region: vec![
-            RegionDelay { region: "smooth".into(), cost: cost(90.0, 30.0) },
-            RegionDelay { region: String::new(), cost: cost(10.0, 2.0) },
+            RegionDelay { region: "smooth".into(), cost: cost(90.0, 30.0), long_term: cost(60.0, 12.0) },
+            RegionDelay { region: String::new(), cost: cost(10.0, 2.0), long_term: cost(5.0, 0.0) },
         ],
         further_regions: 6,
-        by_process: vec![ProcessDelay { process: 3, cost: cost(40.0, 20.0) }],
+        by_process: vec![ProcessDelay { process: 3, cost: cost(40.0, 20.0), long_term: cost(65.0, 12.0) }],
         further_processes: 63,
         propagated: cost(80.0, 18.0),
+        long_term: cost(65.0, 12.0),
         unexplained: cost(20.0, 1.0),
         not_examined: cost(10.0, 1.0),
     }

@@ -3,7 +3,7 @@
 
 Needs Debian's python3-otf2. An independent judge of `clc-replay analyze`: it shares no code with the program. Prints one line per kind:
 kind, sum in ticks, number of region instances; after the kinds of waiting what is told beside them, and the waiting of threads. With --delays instead
-what the waits are blamed on: region and ticks, then what is propagated, unexplained, not examined. Threads are brought
+what the waits are blamed on: region and ticks, the same for long-term costs, then what is propagated, unexplained, not examined. Threads are brought
 together by their times, which have to be right. Collective operations on MPI_COMM_SELF and
 others of one member wait for nobody. Every fence of a window counts as a barrier.
 """
@@ -409,7 +409,7 @@ def completion(parts):
     takes = [kind == Op.BARRIER or event.size_received > 0 for _, event, *_ in parts]
     for rank, (_, _, begin, op, *_) in enumerate(parts):
         others = [parts[other][3].leave for other in range(len(parts)) if other != rank and takes[other]]
-        if begin is not op or not gives[rank] or not others:
+        if begin is not op or not (gives[rank] or takes[rank]) or not others:
             continue
         first = min(others)
         ticks = op.leave - max(first, op.waited()[0])
@@ -547,6 +547,7 @@ def delays(main_threads, messages, together):
         return points[at - 1] if at else (-1, begins[pair[0]])
 
     blamed, others = defaultdict(int), defaultdict(int)
+    divided = {}
     for op in Operation.all:
         until, kind, cause = op.waited()
         wait, source = until - op.enter, sources.get(op)
@@ -584,11 +585,69 @@ def delays(main_threads, messages, together):
             others["propagated"] += wait * passed_on // whole
             rest -= wait * passed_on // whole
         others["unexplained"] += rest
+        divided[op] = Divided(wait, more, passed_on, whole, source, other[1])
     for name, ticks in sorted(blamed.items()):
         if ticks:
             print(f"{name},{ticks}")
+    for name, ticks in sorted(long_term(divided, sources).items()):
+        if ticks:
+            print(f"long-term {name},{ticks}")
     for name in ("propagated", "unexplained", "not examined"):
         print(f"{name},{others[name]}")
+
+
+class Divided:
+    """How a wait was divided: among `more` (by region) and the waiting of the other process from `begin` until it entered `source`."""
+
+    def __init__(self, wait, more, passed_on, whole, source, begin):
+        self.wait, self.more, self.passed_on, self.whole, self.source, self.begin = wait, more, passed_on, whole, source, begin
+
+
+def long_term(divided, sources):
+    """What has its causes in waiting of a delayer, blamed on what that waiting was blamed on, by region."""
+    costs, led_to = defaultdict(int), defaultdict(int)
+    waits, open_waits, told = defaultdict(list), defaultdict(list), set()
+    for op in Operation.all:
+        until, kind, _ = op.waited()
+        if kind:
+            waits[op.location].append((op.enter, until, op))
+    for op, wait in divided.items():
+        open_waits[wait.source.location].append((wait.source.number, op))
+    for process in open_waits:
+        open_waits[process].sort(key=lambda entry: entry[0])
+    rest = {process: list(own) for process, own in waits.items()}
+    progress = True
+    while progress:
+        progress = False
+        for process, own in rest.items():
+            while own:
+                op = own[-1][2]
+                behind = open_waits[process]
+                while behind and behind[-1][0] > op.number and behind[-1][1] in told:
+                    behind.pop()
+                if behind and behind[-1][0] > op.number:
+                    break
+                own.pop()
+                progress = True
+                told.add(op)
+                if op not in divided:
+                    continue
+                # What others have waited because of it is divided as it was itself, and each tick of what the other process waited has led to the same.
+                ticks, wait = led_to[op] >> 48, divided[op]
+                if not wait.whole:
+                    continue
+                for name, part in wait.more.items():
+                    costs[name] += ticks * part // wait.whole
+                if not wait.passed_on:
+                    continue
+                passed_on = wait.wait * wait.passed_on // wait.whole + ticks * wait.passed_on // wait.whole
+                per_tick = (passed_on << 48) // wait.passed_on
+                of_other = waits[wait.source.location]
+                for enter, until, other in of_other[bisect.bisect_left(of_other, wait.begin, key=lambda entry: entry[1]) :]:
+                    if enter >= wait.source.enter:
+                        break
+                    led_to[other] += per_tick * max(0, min(until, wait.source.enter) - max(enter, wait.begin))
+    return costs
 
 
 if __name__ == "__main__":

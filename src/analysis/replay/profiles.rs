@@ -207,18 +207,26 @@ impl<'a> Done<'a> {
         sums.waited += waited - waited_before;
     }
 
-    /// Adds the rest of an operation in which a hosted process was synchronised.
-    fn add_rest(&self, sums: &mut ProcessProfile, process: LocalTimeline, since: Since) {
-        let (own, operation) = (&self.operations[process], since.operation as usize);
-        let times = &own.stages[self.stage];
+    /// The first operation that a hosted process began after it was synchronised, and how long it waited in the rest of the one in which it was.
+    pub(super) fn begin(&self, process: LocalTimeline, since: Option<Since>) -> (u32, i64) {
+        since.map_or((0, 0), |since| (since.operation + 1, self.rest(process, since).0))
+    }
+
+    /// Waiting and other time in the rest of an operation in which a hosted process was synchronised.
+    fn rest(&self, process: LocalTimeline, since: Since) -> (i64, i64) {
+        let (times, operation) = (&self.operations[process].stages[self.stage], since.operation as usize);
         let (enter, leave) = (times.enter[operation], times.leave[operation]);
         let from = since.left.max(enter).min(leave);
         let waited = self.waits[process].of(since.operation).map_or(0, |wait| (enter + wait.ticks).min(leave) - from);
         let waited = waited.max(0);
+        (waited, leave - from - waited)
+    }
+
+    /// Adds the rest of an operation in which a hosted process was synchronised.
+    fn add_rest(&self, sums: &mut ProcessProfile, process: LocalTimeline, since: Since) {
+        let (waited, other) = self.rest(process, since);
         sums.waited += waited;
-        sums.add(
-            self.places.processes[process.place()].of_nodes[own.call_path[operation] as usize],
-            leave - from - waited,
-        );
+        let node = self.operations[process].call_path[since.operation as usize];
+        sums.add(self.places.processes[process.place()].of_nodes[node as usize], other);
     }
 }

@@ -172,28 +172,34 @@ fn cost(cost: &DelayCost) -> [String; 2] {
     [cost.before_seconds.to_string(), optional(cost.after_seconds)]
 }
 
+/// The columns of delay costs.
+const DELAY: &str = "before_seconds,after_seconds,long_term_before_seconds,long_term_after_seconds";
+
 /// Delays, and in the first column what else the waiting is blamed on.
 fn delays_by_region(analysis: &Analysis) -> String {
     let delays = &analysis.waits.delays;
-    table("cause,region,before_seconds,after_seconds", |text| {
-        let mut add = |cause: &str, region: String, of: &DelayCost| {
+    table(&format!("cause,region,{DELAY}"), |text| {
+        let mut add = |cause: &str, region: String, of: &DelayCost, long_term: Option<&DelayCost>| {
             let mut fields = vec![cause.to_owned(), region];
             fields.extend(cost(of));
+            fields.extend(long_term.map_or_else(Default::default, cost));
             line(text, &fields);
         };
-        delays.by_region.iter().for_each(|entry| add("delay", field(&entry.region), &entry.cost));
-        let others = [&delays.propagated, &delays.unexplained, &delays.not_examined];
-        for (cause, of) in ["propagated", "unexplained", "not examined"].into_iter().zip(others) {
-            add(cause, String::new(), of);
+        for entry in &delays.by_region {
+            add("delay", field(&entry.region), &entry.cost, Some(&entry.long_term));
         }
+        add("propagated", String::new(), &delays.propagated, Some(&delays.long_term));
+        add("unexplained", String::new(), &delays.unexplained, None);
+        add("not examined", String::new(), &delays.not_examined, None);
     })
 }
 
 fn delays_by_process(analysis: &Analysis) -> String {
-    table("delaying_process,before_seconds,after_seconds", |text| {
+    table(&format!("delaying_process,{DELAY}"), |text| {
         for entry in &analysis.waits.delays.by_process {
             let mut fields = vec![entry.process.to_string()];
             fields.extend(cost(&entry.cost));
+            fields.extend(cost(&entry.long_term));
             line(text, &fields);
         }
     })

@@ -136,7 +136,7 @@ pub struct WaitStates {
     pub threads: ThreadWaits,
 }
 
-/// Short-term delay costs: how long others waited because a region took the process that they waited for longer than it took them. All parts together are
+/// Delay costs: how long others waited because a region took the process that they waited for longer than it took them. All short-term parts together are
 /// all waiting of processes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelayCosts {
@@ -150,6 +150,9 @@ pub struct DelayCosts {
     pub further_processes: u64,
     /// Caused by waiting of those that were waited for.
     pub propagated: DelayCost,
+    /// What of that is long-term costs of a region: its causes are known.
+    #[serde(default)]
+    pub long_term: DelayCost,
     /// Not explained: those that were waited for did not take so much longer in any region.
     pub unexplained: DelayCost,
     /// Not examined: kinds of waiting, or threads, that are not looked at.
@@ -170,8 +173,11 @@ pub struct DelayCost {
 pub struct RegionDelay {
     /// Its name; empty outside of any region.
     pub region: String,
-    /// Its costs.
+    /// Its short-term costs: others waited for the process itself.
     pub cost: DelayCost,
+    /// Its long-term costs: others waited for those, and so on.
+    #[serde(default)]
+    pub long_term: DelayCost,
 }
 
 /// Delay costs of one process.
@@ -179,8 +185,11 @@ pub struct RegionDelay {
 pub struct ProcessDelay {
     /// The process.
     pub process: u32,
-    /// Its costs.
+    /// Its short-term costs: others waited for it.
     pub cost: DelayCost,
+    /// Its long-term costs: others waited for those, and so on.
+    #[serde(default)]
+    pub long_term: DelayCost,
 }
 
 /// Waiting of the threads of processes, summed over threads.

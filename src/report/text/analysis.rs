@@ -203,28 +203,31 @@ fn pairs(analysis: &Analysis, rows: usize) -> String {
 /// Delay costs: nothing where nobody waited.
 fn delays(analysis: &Analysis, rows: usize) -> String {
     let delays = &analysis.waits.delays;
-    let cells = |name: String, cost: &DelayCost| -> Vec<String> {
+    let cells = |name: String, cost: &DelayCost, long_term: Option<&DelayCost>| -> Vec<String> {
         let both = std::iter::once(cost.before_seconds).chain(cost.after_seconds);
-        std::iter::once(name).chain(both.map(duration)).collect()
+        // Of the last stage.
+        let long_term = long_term.map(|cost| duration(cost.after_seconds.unwrap_or(cost.before_seconds)));
+        std::iter::once(name).chain(both.map(duration)).chain(long_term).collect()
     };
     let occurs = |cost: &DelayCost| cost.before_seconds > 0.0 || cost.after_seconds.unwrap_or(0.0) > 0.0;
     if !occurs(&delays.propagated) && !occurs(&delays.unexplained) && delays.by_region.is_empty() {
         return String::new();
     }
     let mut table = TextTable::default();
-    table.push(headings("What made others wait", analysis).into_iter().take(3).collect());
+    let columns = headings("What made others wait", analysis).into_iter().take(3);
+    table.push(columns.chain(["long-term".to_owned()]).collect());
     for entry in delays.by_region.iter().take(rows) {
         let name =
             if entry.region.is_empty() { "outside of any region".to_owned() } else { shorten(&entry.region, PATH) };
-        table.push(cells(name, &entry.cost));
+        table.push(cells(name, &entry.cost, Some(&entry.long_term)));
     }
     let others = [
-        ("(waiting of those)", &delays.propagated),
-        ("(unexplained)", &delays.unexplained),
-        ("(not examined)", &delays.not_examined),
+        ("(waiting of those)", &delays.propagated, Some(&delays.long_term)),
+        ("(unexplained)", &delays.unexplained, None),
+        ("(not examined)", &delays.not_examined, None),
     ];
-    for (name, cost) in others.into_iter().filter(|(_, cost)| occurs(cost)) {
-        table.push(cells(name.to_owned(), cost));
+    for (name, cost, long_term) in others.into_iter().filter(|(_, cost, _)| occurs(cost)) {
+        table.push(cells(name.to_owned(), cost, long_term));
     }
     let mut text = table.render(FIRST);
     let listed = delays.by_region.len();

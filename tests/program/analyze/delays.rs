@@ -23,6 +23,28 @@ fn made(ranks: &[Events]) -> (TempDir, PathBuf) {
 /// What the waiting is blamed on, in microseconds: regions, processes, and what is propagated, unexplained, not examined.
 type Blamed = (Vec<(String, f64)>, Vec<(u64, f64)>, [f64; 3]);
 
+/// Long-term costs of regions and processes, those that have any.
+type LongTerm = (BTreeMap<String, f64>, BTreeMap<u64, f64>);
+
+fn long_term(analysis: &Value) -> LongTerm {
+    let delays = &analysis["waits"]["delays"];
+    let cost = |entry: &Value| micros(&entry["long_term"]["before_seconds"]);
+    let region = |entry: &Value| (entry["region"].as_str().expect("a name").to_owned(), cost(entry));
+    let process = |entry: &Value| (entry["process"].as_u64().expect("a process"), cost(entry));
+    let (mut regions, mut processes): LongTerm = (
+        list(&delays["by_region"]).iter().map(region).collect(),
+        list(&delays["by_process"]).iter().map(process).collect(),
+    );
+    let whole = cost(delays);
+    assert!(
+        (regions.values().sum::<f64>() - whole).abs() < 1e-3 && (processes.values().sum::<f64>() - whole).abs() < 1e-3
+    );
+    assert!(whole <= micros(&delays["propagated"]["before_seconds"]));
+    regions.retain(|_, cost| *cost > 0.0);
+    processes.retain(|_, cost| *cost > 0.0);
+    (regions, processes)
+}
+
 fn blamed(analysis: &Value) -> Blamed {
     let delays = &analysis["waits"]["delays"];
     let cost = |entry: &Value| micros(&entry["cost"]["before_seconds"]);
@@ -49,7 +71,9 @@ pub(super) fn judged(trace: &Path, analysis: &Value, resolution: f64) -> [BTreeM
     let ticks = |cost: &Value| (number(&cost["before_seconds"]) * resolution).round() as i64;
     let mut found = BTreeMap::new();
     for entry in list(&delays["by_region"]) {
-        *found.entry(entry["region"].as_str().expect("a name").to_owned()).or_default() += ticks(&entry["cost"]);
+        let region = entry["region"].as_str().expect("a name");
+        *found.entry(region.to_owned()).or_default() += ticks(&entry["cost"]);
+        *found.entry(format!("long-term {region}")).or_default() += ticks(&entry["long_term"]);
     }
     found.retain(|_, ticks| *ticks > 0);
     for (name, field) in
@@ -85,8 +109,9 @@ fn an_independent_judge_blames_the_same() {
 }
 
 #[track_caller]
-fn assert_blamed(ranks: &[Events], regions: &[(&str, f64)], processes: &[(u64, f64)], others: [f64; 3]) {
+fn assert_blamed(ranks: &[Events], regions: &[(&str, f64)], processes: &[(u64, f64)], others: [f64; 3]) -> LongTerm {
     let (_directory, trace) = made(ranks);
+    let mut found = None;
     let expected: Blamed =
         (regions.iter().map(|&(name, cost)| (name.to_owned(), cost)).collect(), processes.to_vec(), others);
     for ranks in [1, 2, 3] {
@@ -94,9 +119,12 @@ fn assert_blamed(ranks: &[Events], regions: &[(&str, f64)], processes: &[(u64, f
         let result = report(command, &trace, &["--as-recorded", "--windows", "1"])["analysis"].take();
         check_sums(&result, "by hand");
         assert_eq!(blamed(&result), expected, "{ranks} ranks");
-        let [judged, found] = judged(&trace, &result, 1e6);
-        assert_eq!(found, judged, "the judge");
+        let [judged, program] = judged(&trace, &result, 1e6);
+        assert_eq!(program, judged, "the judge");
+        let long_term = long_term(&result);
+        assert_eq!(*found.get_or_insert_with(|| long_term.clone()), long_term, "{ranks} ranks");
     }
+    found.expect("a result")
 }
 
 fn barrier(enter: u64, leave: u64) -> Events {
@@ -134,7 +162,30 @@ fn who_has_waited_passes_it_on() {
     let third = [barrier(0, 10), region(SOLVE, 10, 20, &[]), receive(1, 1, 20, 70)];
     let ranks = [first.concat(), second.concat(), third.concat()];
     let regions = [("solve", 40.0), ("MPI_Recv", 5.0)];
-    assert_blamed(&ranks, &regions, &[(0, 30.0), (1, 15.0)], [30.0, 0.0, 0.0]);
+    let (regions, processes) = assert_blamed(&ranks, &regions, &[(0, 30.0), (1, 15.0)], [30.0, 0.0, 0.0]);
+    // The 30 that 1 passes on are for what 0 has solved.
+    assert_eq!(regions, BTreeMap::from([("solve".to_owned(), 30.0)]));
+    assert_eq!(processes, BTreeMap::from([(0, 30.0)]));
+}
+
+#[test]
+fn what_is_passed_on_is_divided_as_the_wait_that_it_came_from() {
+    // 1 waits 40 for 0: 30 of solving and 10 of assembling. 2 waits 61 for 1: 40 of waiting, 20 of solving and 1 of receiving. 3 waits 92 for 2: 61 of waiting, 30 of solving and 1 of receiving.
+    let first = [barrier(0, 10), region(SOLVE, 10, 40, &[]), region(ASSEMBLE, 40, 50, &[]), send(1, 0, 50, 51)];
+    let second = [barrier(0, 10), receive(0, 0, 10, 51), region(SOLVE, 51, 71, &[]), send(2, 1, 71, 72)];
+    let third = [barrier(0, 10), receive(1, 1, 10, 72), region(SOLVE, 72, 102, &[]), send(3, 2, 102, 103)];
+    let fourth = [barrier(0, 10), receive(2, 2, 10, 103)];
+    let ranks = [first.concat(), second.concat(), third.concat(), fourth.concat()];
+    let (regions, processes) = assert_blamed(
+        &ranks,
+        &[("solve", 80.0), ("assemble", 10.0), ("MPI_Recv", 2.0)],
+        &[(0, 40.0), (1, 21.0), (2, 31.0)],
+        [101.0, 0.0, 0.0],
+    );
+    // The wait of 2 has led to 61 at 3: 20 for solving, 1 for receiving, and 40 for the wait of 1. That has led to 40 at 2 and these 40: 60 for solving, 20 for assembling.
+    let expected = [("solve", 80.0), ("assemble", 20.0), ("MPI_Recv", 1.0)];
+    assert_eq!(regions, expected.map(|(name, cost)| (name.to_owned(), cost)).into());
+    assert_eq!(processes, BTreeMap::from([(0, 80.0), (1, 21.0)]));
 }
 
 #[test]
@@ -281,9 +332,9 @@ fn tables_text_and_page_have_them() {
     let said = run(alone().args(["analyze", "--as-recorded"]).args(files).arg(&trace)).expect(0, "analyze").stdout;
     assert!(said.contains("What made others wait"), "{said}");
     let table = std::fs::read_to_string(tables.join("delays_by_region.csv")).expect("a table");
-    assert!(table.lines().nth(1).is_some_and(|line| line == "delay,solve,0.000025,"), "{table}");
+    assert!(table.lines().nth(1).is_some_and(|line| line == "delay,solve,0.000025,,0,"), "{table}");
     let table = std::fs::read_to_string(tables.join("delays_by_process.csv")).expect("a table");
-    assert!(table.lines().nth(1).is_some_and(|line| line == "0,0.000025,"), "{table}");
+    assert!(table.lines().nth(1).is_some_and(|line| line == "0,0.000025,,0,"), "{table}");
     assert!(std::fs::read_to_string(page).expect("a page").contains("Delay costs by region"));
     // Both stages are blamed.
     let both = analysis(&trace, &[]);

@@ -27,6 +27,9 @@ fn assert_same(pattern: &str, expected: [(i64, i64); 2], delays: &[(&str, f64)],
         close(own.map(|entry| micros(&entry["cost"]["before_seconds"])).sum(), cost, region);
     }
     close(micros(&found["propagated"]["before_seconds"]), long_term, "propagated");
+    // What is unexplained here is divided there.
+    let explained = micros(&found["long_term"]["before_seconds"]);
+    assert!((0.985 * long_term..=1.002 * long_term).contains(&explained), "{pattern}: {explained} of {long_term}");
     assert_eq!(number(&found["not_examined"]["before_seconds"]), 0.0);
 }
 

@@ -1,21 +1,46 @@
 //! What waiting costs, and what it is blamed on.
 
+use super::long_term::DividedWaits;
 use super::synchronised::Synchronised;
 use super::{DelaySearch, DelayerSide, StageTicks};
 use crate::analysis::largest::Largest;
 use crate::analysis::replay::profiles::{Done, ProcessProfile};
 use clc_engine::matching::local_timeline::LocalTimeline;
-use clc_execution::delays::blame;
+use clc_execution::delays::{Interval, blame};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// What a region or a process is blamed for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Costs {
+    /// Waits for the process itself.
+    pub short_term: StageTicks,
+    /// Waits that these have led to.
+    pub long_term: StageTicks,
+}
+
+impl Costs {
+    /// Those of the stage in which they are larger.
+    pub(crate) fn largest(&self) -> i128 {
+        let of = |stage: usize| self.short_term[stage] + self.long_term[stage];
+        of(0).max(of(1))
+    }
+
+    fn add(&mut self, more: &Costs) {
+        for stage in 0..2 {
+            self.short_term[stage] += more.short_term[stage];
+            self.long_term[stage] += more.long_term[stage];
+        }
+    }
+}
 
 /// What the waits of all processes are blamed on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DelaySums {
     /// Delays by region, [`Gaps::OUTSIDE`] outside of any.
-    pub by_region: BTreeMap<u32, StageTicks>,
+    pub by_region: BTreeMap<u32, Costs>,
     /// Delays by process.
-    pub by_process: Largest<(u32, StageTicks)>,
+    pub by_process: Largest<(u32, Costs)>,
     /// Waiting of the delayers.
     pub propagated: StageTicks,
     /// Nothing that is known.
@@ -39,7 +64,7 @@ impl DelaySums {
     /// Adds those of another rank.
     pub(crate) fn merge(&mut self, other: DelaySums) {
         let add = |sum: &mut StageTicks, more: StageTicks| (0..2).for_each(|stage| sum[stage] += more[stage]);
-        other.by_region.into_iter().for_each(|(region, more)| add(self.by_region.entry(region).or_default(), more));
+        other.by_region.iter().for_each(|(&region, more)| self.by_region.entry(region).or_default().add(more));
         self.by_process.merge(other.by_process);
         add(&mut self.propagated, other.propagated);
         add(&mut self.unexplained, other.unexplained);
@@ -54,9 +79,11 @@ pub(super) struct CostSums<'a> {
     pub(super) synchronised: &'a Synchronised,
     pub(super) stage: usize,
     pub(super) sums: &'a mut DelaySums,
-    pub(super) by_process: &'a mut [StageTicks],
+    pub(super) by_process: &'a mut [Costs],
     /// What the delayer did.
     pub(super) delayer: ProcessProfile,
+    /// How the waits for each hosted process were divided.
+    pub(super) divided: Vec<DividedWaits>,
 }
 
 impl CostSums<'_> {
@@ -77,14 +104,25 @@ impl CostSums<'_> {
             Some(_) => return self.not_examined(wait.ticks),
         };
         self.done.between(&mut self.delayer, process, since, until);
-        let waited = self.delayer.waited;
+        let waited = self.delayer.waited.max(0);
         let (by_region, by_process) = (&mut self.sums.by_region, &mut self.by_process[process.place()]);
         let both = self.delayer.entries().map(|(place, ticks)| (place, ticks, waiter.at(place)));
-        let costs = blame(wait.ticks, both, waited, wait.capped, |place, cost| {
-            by_region.entry(search.places.region(place)).or_default()[stage] += i128::from(cost);
-            by_process[stage] += i128::from(cost);
+        let costs = blame(wait.ticks, both.clone(), waited, wait.capped, |place, cost| {
+            by_region.entry(search.places.region(place)).or_default().short_term[stage] += i128::from(cost);
+            by_process.short_term[stage] += i128::from(cost);
         });
         self.sums.propagated[stage] += i128::from(costs.propagated);
         self.sums.unexplained[stage] += i128::from(costs.unexplained);
+        let delays = both.map(|(place, ticks, waiter)| (place, ticks - waiter)).filter(|&(_, delay)| delay > 0);
+        let (first, rest) = self.done.begin(process, since);
+        let interval = Interval { since: first.min(until), until, rest };
+        self.divided[process.place()].add(wait, interval, waited, (costs.propagated, costs.whole), delays);
+    }
+
+    /// Others have waited because a hosted process spent more time in the region at a place, and other processes waited for that.
+    pub(super) fn long_term(&mut self, process: LocalTimeline, place: u32, ticks: i128) {
+        let region = self.search.places.region(place);
+        self.sums.by_region.entry(region).or_default().long_term[self.stage] += ticks;
+        self.by_process[process.place()].long_term[self.stage] += ticks;
     }
 }

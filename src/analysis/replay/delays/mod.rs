@@ -2,13 +2,14 @@
 //!
 //! Every process knows in which of its operations it has synchronised with which other one: by a wait of one of them for the other, or in a collective operation
 //! of which all members wait for all. The waiter tells the delayer's host what it did since its last such operation and how long it waited, and that one compares
-//! ([`clc_execution::delays`]). Only the main locations of processes are looked at.
+//! ([`clc_execution::delays`]). Then what waits have led to is followed back to its causes ([`long_term`]). Only the main locations of processes are looked at.
 
 mod costs;
+mod long_term;
 mod messages;
 mod synchronised;
 
-pub(crate) use costs::DelaySums;
+pub(crate) use costs::{Costs, DelaySums};
 
 use crate::analysis::gaps::Gaps;
 use crate::analysis::replay::operations::Operations;
@@ -25,6 +26,7 @@ use clc_execution::waiting::WaitKind;
 use clc_trace::{Result, TimelineNumber};
 use controlled_logical_clock::semantics::CollectiveClass;
 use costs::CostSums;
+use long_term::DividedWaits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use synchronised::Synchronised;
@@ -65,6 +67,8 @@ struct WaiterSide {
 struct DelayerSide {
     delayer: u32,
     waiter: u32,
+    /// The operation in which it waited.
+    operation: u32,
     collective: Option<Named>,
     until: DelayerOperation,
     ticks: i64,
@@ -186,7 +190,7 @@ impl<'a> DelaySearch<'a> {
         waits: &[TimelineWaits],
         stage: usize,
         sums: &mut DelaySums,
-        by_process: &mut [StageTicks],
+        by_process: &mut [Costs],
     ) -> Result<()> {
         let done = Done::new(self.operations, &self.gaps, &self.places, waits, self.initialised[stage], stage);
         let synchronised = self.synchronised(transport, placement, waits, stage)?;
@@ -196,8 +200,10 @@ impl<'a> DelaySearch<'a> {
         let mut rounds = [remote.div_ceil(ROUND) as i64];
         transport.all_reduce(ReduceOp::Max, &mut rounds)?;
         let delayer = self.places.profile();
-        let mut costs =
-            CostSums { search: self, done: &done, synchronised: &synchronised, stage, sums, by_process, delayer };
+        let divided = self.gaps.iter().map(|_| DividedWaits::default()).collect();
+        let synchronised = &synchronised;
+        let mut costs = CostSums { search: self, done: &done, synchronised, stage, sums, by_process, delayer, divided };
+        let mut known: Vec<Vec<bool>> = vec![Vec::new(); self.gaps.len()];
         let mut waiter = self.places.profile();
         let mut latest = LatestCollectives::default();
         let mut all = of_timelines(waits);
@@ -205,7 +211,11 @@ impl<'a> DelaySearch<'a> {
             let mut told: BTreeMap<AnalysisRank, Vec<DelayerSide>> = BTreeMap::new();
             let mut room = ROUND;
             for (timeline, wait) in all.by_ref() {
-                let Some(own) = self.told(timeline, wait, &synchronised, &mut latest) else {
+                let own = self.told(timeline, wait, synchronised, &mut latest);
+                if self.is_main(timeline, wait.operation) {
+                    known[timeline.place()].push(own.is_some());
+                }
+                let Some(own) = own else {
                     costs.not_examined(wait.ticks);
                     continue;
                 };
@@ -213,6 +223,7 @@ impl<'a> DelaySearch<'a> {
                 let mut about = DelayerSide {
                     delayer: wait.cause,
                     waiter: self.program.number(timeline).0,
+                    operation: wait.operation,
                     collective: own.collective,
                     until: own.until,
                     ticks: wait.ticks,
@@ -232,7 +243,7 @@ impl<'a> DelaySearch<'a> {
             }
             rounds[0] -= 1;
             if rounds[0] < 0 {
-                return Ok(());
+                break;
             }
             for wait in exchange_values(transport, told)?.into_iter().flat_map(|(_, waits)| waits) {
                 waiter.clear();
@@ -242,6 +253,7 @@ impl<'a> DelaySearch<'a> {
                 costs.add(&wait, &waiter);
             }
         }
+        long_term::follow(transport, placement, costs, waits, &known)
     }
 
     /// The operation of the delayer that a wait was for; nothing if it is not known, or not looked at.

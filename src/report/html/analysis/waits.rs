@@ -2,7 +2,7 @@
 
 use super::{STAGES, call_path, further, legend, long_table, share};
 use crate::report::html::element::{duration, escape, figure, fold, table};
-use crate::report::{DelayCost, DelayCosts, KindWaiting, ThreadWaits, WaitStates, Waiting};
+use crate::report::{DelayCost, DelayCosts, KindWaiting, ProcessDelay, ThreadWaits, WaitStates, Waiting};
 use clc_trace::format::count;
 
 pub(super) fn body(waits: &WaitStates) -> String {
@@ -57,33 +57,49 @@ pub(super) fn body(waits: &WaitStates) -> String {
 
 /// What the waiting is blamed on.
 fn delays(delays: &DelayCosts) -> String {
-    let row = |mut row: Vec<String>, cost: &DelayCost| {
-        row.push(duration(cost.before_seconds));
-        row.extend(cost.after_seconds.map(duration));
+    let row = |mut row: Vec<String>, costs: [Option<&DelayCost>; 2]| {
+        for cost in costs {
+            row.push(cost.map(|cost| duration(cost.before_seconds)).unwrap_or_default());
+            row.extend(
+                delays
+                    .propagated
+                    .after_seconds
+                    .map(|_| cost.and_then(|cost| cost.after_seconds).map(duration).unwrap_or_default()),
+            );
+        }
         row
     };
     let mut html = String::from(
         "<p>What made others wait: since one of the two last waited for the other, or all for all, the process that was \
         waited for spent more time in these regions than the one that waited, or waited itself (propagated). The waiting \
-        time is divided among them in proportion.</p>\n",
+        time is divided among them in proportion. What is propagated is divided where those that were waited for have waited \
+        themselves: long-term costs.</p>\n",
     );
     let name = |region: &str| if region.is_empty() { "(outside of any region)".to_owned() } else { escape(region) };
-    let mut rows: Vec<Vec<String>> =
-        delays.by_region.iter().map(|entry| row(vec![name(&entry.region)], &entry.cost)).collect();
+    let mut rows: Vec<Vec<String>> = delays
+        .by_region
+        .iter()
+        .map(|entry| row(vec![name(&entry.region)], [Some(&entry.cost), Some(&entry.long_term)]))
+        .collect();
     let others = [
-        ("propagated: waiting of those that were waited for", &delays.propagated),
-        ("unexplained", &delays.unexplained),
-        ("not examined", &delays.not_examined),
+        ("propagated: waiting of those that were waited for", &delays.propagated, Some(&delays.long_term)),
+        ("unexplained", &delays.unexplained, None),
+        ("not examined", &delays.not_examined, None),
     ];
-    rows.extend(others.map(|(name, cost)| row(vec![format!("<em>{name}</em>")], cost)));
+    rows.extend(others.map(|(name, cost, long)| row(vec![format!("<em>{name}</em>")], [Some(cost), long])));
     let columns = |first| {
         let mut columns = vec![first, "before"];
-        columns.extend(delays.propagated.after_seconds.map(|_| "after"));
+        let corrected = delays.propagated.after_seconds.is_some();
+        columns.extend(corrected.then_some("after"));
+        columns.push(if corrected { "long-term before" } else { "long-term" });
+        columns.extend(corrected.then_some("long-term after"));
         columns
     };
     html += &long_table("Delay costs by region", &columns("region"), rows);
     html += &further(delays.further_regions, "region");
-    let rows = delays.by_process.iter().map(|entry| row(vec![count(entry.process.into())], &entry.cost));
+    let of_process =
+        |entry: &ProcessDelay| row(vec![count(entry.process.into())], [Some(&entry.cost), Some(&entry.long_term)]);
+    let rows = delays.by_process.iter().map(of_process);
     let text = long_table("Delay costs by process", &columns("process"), rows.collect());
     html + &fold("Who made others wait", &(text + &further(delays.further_processes, "process")))
 }

@@ -15,8 +15,8 @@
 mod collectives;
 mod flight;
 mod lamport;
-mod outbox;
-mod schedule;
+pub mod outbox;
+pub mod schedule;
 
 use crate::comm::Transport;
 use crate::matching::collectives::instances::{InstanceIndex, Slot};

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 const BATCH: usize = 4096;
 
 /// Collects what other ranks have to know, and sends it in batches.
-pub(super) struct Outbox<'a> {
+pub struct Outbox<'a> {
     pub(super) transport: &'a mut dyn Transport,
     /// This rank.
-    pub(super) here: AnalysisRank,
+    pub here: AnalysisRank,
     /// Words collected per destination.
     batches: BTreeMap<AnalysisRank, Vec<u64>>,
     /// Whether there are any.
@@ -21,13 +21,17 @@ pub(super) struct Outbox<'a> {
 }
 
 impl<'a> Outbox<'a> {
-    pub(super) fn new(transport: &'a mut dyn Transport) -> Outbox<'a> {
+    /// Nothing yet.
+    pub fn new(transport: &'a mut dyn Transport) -> Outbox<'a> {
         let here = transport.rank();
         Outbox { transport, here, batches: BTreeMap::new(), collected: false, sent: 0, received: 0 }
     }
 
-    /// An entry of a batch for rank `host`.
-    pub(super) fn post(&mut self, host: AnalysisRank, head: &[u64], times: &[u64]) -> Result<()> {
+    /// An entry of a batch for rank `host`. The bit [`WHICH`](super::schedule::WHICH) of its first word says which of the replays it belongs to.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn post(&mut self, host: AnalysisRank, head: &[u64], times: &[u64]) -> Result<()> {
         self.collected = true;
         let batch = self.batches.entry(host).or_default();
         batch.extend_from_slice(head);

@@ -13,17 +13,26 @@ const GLANCE: u32 = 8;
 const PATIENCE: u32 = 256;
 
 /// In the first word of an entry of a batch, above what the entry is: which of the replays it belongs to.
-pub(super) const WHICH: u64 = 1 << 3;
+pub const WHICH: u64 = 1 << 3;
 
 /// A replay that is run in turns.
-pub(super) trait Turns {
+pub trait Turns {
     /// Gets ready; `which` of those that run at the same time this is.
+    ///
+    /// # Errors
+    /// Failures of the transport.
     fn begin_turns(&mut self, which: u64, out: &mut Outbox<'_>) -> Result<()>;
 
     /// Runs the timelines that others wait for, as far as they get.
+    ///
+    /// # Errors
+    /// Failures of the transport.
     fn urgent(&mut self, out: &mut Outbox<'_>) -> Result<()>;
 
     /// Gives one of the other timelines its turn; `false` if none can go on.
+    ///
+    /// # Errors
+    /// Failures of the transport.
     fn turn(&mut self, out: &mut Outbox<'_>) -> Result<bool>;
 
     /// Whether a timeline can go on that others wait for.
@@ -33,14 +42,20 @@ pub(super) trait Turns {
     fn has_runnable(&self) -> bool;
 
     /// Takes the entry at the beginning of a batch; returns what follows it.
+    ///
+    /// # Errors
+    /// The entry is damaged; failures of the transport.
     fn take<'w>(&mut self, words: &'w [u64], out: &mut Outbox<'_>) -> Result<&'w [u64]>;
 
     /// Timelines that have not ended.
     fn unfinished(&self) -> i64;
 }
 
-/// Runs until no rank can go on; returns of which replays all timelines of all ranks have ended. At most two of them.
-pub(super) fn run(replays: &mut [&mut dyn Turns], out: &mut Outbox<'_>) -> Result<Vec<bool>> {
+/// Runs until no rank can go on; returns of which replays all timelines of all ranks have ended. At most two of them. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn run(replays: &mut [&mut dyn Turns], out: &mut Outbox<'_>) -> Result<Vec<bool>> {
     let alone = out.transport.size() == 1;
     let mut last_vote: Option<Vec<i64>> = None;
     let mut voting = false;
