@@ -478,8 +478,7 @@ impl LocationScan<'_, '_> {
         if !self.is_visited(number) {
             return Ok(());
         }
-        let (index, sync) = (self.next, self.sync);
-        let times = self.times.map(number, raw);
+        let (index, sync, times) = (self.next, self.sync, self.times.map(number, raw));
         for (stage, time) in self.operations.stages.iter_mut().zip(times) {
             stage.event[index] = time;
         }

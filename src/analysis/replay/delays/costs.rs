@@ -1,6 +1,6 @@
 //! What waiting costs, and what it is blamed on.
 
-use super::long_term::DividedWaits;
+use super::divided::DividedWaits;
 use super::synchronised::Synchronised;
 use super::{DelaySearch, DelayerSide, StageTicks};
 use crate::analysis::largest::Largest;

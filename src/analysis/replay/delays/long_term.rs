@@ -4,74 +4,17 @@
 //! So every process goes through its waits from the last one to the first: what one has led to is known when all waits of others for later operations have told what they have led to.
 //! The result does not depend on the order in which processes go on. Waits that depend on each other in a cycle, as they may where clocks are wrong, are not followed, and neither is what comes before them.
 
-use super::DelayerSide;
 use super::costs::CostSums;
-use crate::analysis::gaps::{read, write};
+use super::divided::DividedWaits;
 use crate::analysis::replay::timeline_waits::{OperationWait, TimelineWaits};
 use clc_engine::comm::Transport;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::placement::Placement;
 use clc_engine::replay::dataflow::outbox::Outbox;
 use clc_engine::replay::dataflow::schedule::{Turns, run};
-use clc_execution::delays::{Interval, PassedOn, pass_on};
+use clc_execution::delays::{PassedOn, pass_on};
 use clc_trace::{Error, Result, TimelineNumber};
 use std::cmp::Reverse;
-
-/// How a wait for a hosted process was divided.
-#[derive(Debug)]
-pub(super) struct Divided {
-    /// The process that waited, and the operation in which it did.
-    waiter: (u32, u32),
-    interval: Interval,
-    /// What the hosted process waited in the interval.
-    waited: i64,
-    whole: i128,
-    /// What of the wait itself is blamed on that; then also what of the waiting that it has led to.
-    propagated: i128,
-    /// Where its delays are.
-    delays: usize,
-    /// It is known what the wait has led to.
-    told: bool,
-}
-
-/// How all waits for one hosted process were divided.
-#[derive(Debug, Default)]
-pub(super) struct DividedWaits {
-    waits: Vec<Divided>,
-    /// Of each wait the number of delays, and of each delay the place of its region, and how long it was.
-    bytes: Vec<u8>,
-}
-
-impl DividedWaits {
-    /// One more, of which the process has caused `delays`.
-    pub(super) fn add(
-        &mut self,
-        wait: &DelayerSide,
-        interval: Interval,
-        waited: i64,
-        (propagated, whole): (i64, i128),
-        delays: impl Iterator<Item = (u32, i64)> + Clone,
-    ) {
-        let waiter = (wait.waiter, wait.operation);
-        let propagated = propagated.into();
-        let delays_at = self.bytes.len();
-        self.waits.push(Divided { waiter, interval, waited, whole, propagated, delays: delays_at, told: false });
-        write(&mut self.bytes, delays.clone().count() as u64);
-        for (place, delay) in delays {
-            write(&mut self.bytes, place.into());
-            write(&mut self.bytes, delay.cast_unsigned());
-        }
-    }
-
-    fn delays(&self, wait: &Divided) -> impl Iterator<Item = (u32, i64)> + '_ {
-        let mut next = wait.delays;
-        let count = read(&self.bytes, &mut next);
-        (0..count).map(move |_| {
-            let place = read(&self.bytes, &mut next) as u32;
-            (place, read(&self.bytes, &mut next).cast_signed())
-        })
-    }
-}
 
 /// How far a process has got.
 struct ProcessReplay<'a> {

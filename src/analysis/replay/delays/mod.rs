@@ -5,6 +5,7 @@
 //! ([`clc_execution::delays`]). Then what waits have led to is followed back to its causes ([`long_term`]). Only the main locations of processes are looked at.
 
 mod costs;
+mod divided;
 mod long_term;
 mod messages;
 mod synchronised;
@@ -26,7 +27,7 @@ use clc_execution::waiting::WaitKind;
 use clc_trace::{Result, TimelineNumber};
 use controlled_logical_clock::semantics::CollectiveClass;
 use costs::CostSums;
-use long_term::DividedWaits;
+use divided::DividedWaits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use synchronised::Synchronised;
