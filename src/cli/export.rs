@@ -14,7 +14,7 @@ Exports part of a trace to a format that other tools can read, with the times th
 the recorded clock offsets or estimated clocks, as --presync says, each location by its own clock. With --corrected, \
 the times are those that the correction would write; the trace itself stays as it is.
 
-perfetto: the regions within a time window, and arrows for messages and for what the ends of collective operations wait for, as Chrome trace events (JSON), for ui.perfetto.dev, chrome://tracing and Speedscope. Keep the window short: browsers become slow beyond a million events.
+perfetto: the regions within a time window, and arrows for messages and for what ends of collective operations, threads and accelerators wait for, as Chrome trace events (JSON), for ui.perfetto.dev, chrome://tracing and Speedscope. Keep the window short: browsers become slow beyond a million events.
 violations-csv: one line for each message received too early and each collective operation that ends too early, for a spreadsheet or a script.";
 
 pub(super) const AFTER: &str = "\

@@ -115,6 +115,55 @@ fn perfetto_shows_what_ends_of_collective_operations_wait_for() {
     }
 }
 
+/// A recording of a program with threads: an arrow for each order of steps, all of them within a process.
+#[test]
+fn perfetto_shows_what_threads_wait_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = directory.path().join("corrected");
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded-hybrid-3");
+    run(alone().arg("--quiet").arg("-o").arg(&trace).arg(recorded)).expect(0, "correct");
+    let export = |mut command: Command| {
+        run(command.arg("export").arg(&trace).args(["--presync", "none", "-o", "-"])).expect(0, "export").stdout
+    };
+    let text = export(alone());
+    assert!(text == export(with_ranks(3)), "another file on three ranks");
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    let of = |phase: &str| {
+        let events = all["traceEvents"].as_array().expect("a list").iter();
+        events.filter(|event| event["ph"] == phase && event["cat"] == "order").collect::<Vec<_>>()
+    };
+    let mut arrows = BTreeMap::<&str, u64>::new();
+    let (mut ids, mut count) = (BTreeSet::new(), 0);
+    for (start, end) in of("s").into_iter().zip(of("f")) {
+        (count, _) = (count + 1, ids.insert(start["id"].as_u64()));
+        assert_eq!(start["id"], end["id"]);
+        if start["pid"] != end["pid"] {
+            continue;
+        }
+        assert_ne!(start["tid"], end["tid"], "{start} {end}");
+        assert!(start["ts"].as_f64() <= end["ts"].as_f64(), "{start} {end}");
+        *arrows.entry(start["name"].as_str().expect("a name")).or_default() += 1;
+    }
+    assert_eq!(ids.len(), count);
+    let path = directory.path().join("r.json");
+    run(alone().args(["check", "--quiet", "--report"]).arg(&path).arg(&trace)).expect(0, "check");
+    let report: Value = serde_json::from_str(&read(&path)).expect("JSON");
+    let steps = report["matching"]["threads"].as_array().expect("a list");
+    assert!(!steps.is_empty() && steps.len() == arrows.len(), "{steps:?} {arrows:?}");
+    for of in steps {
+        let pairs =
+            of["one_timeline"].as_u64().expect("a number") + of["several_timelines"].as_u64().expect("a number");
+        let kind = match of["kind"].as_str().expect("a name") {
+            "fork" => "thread_fork_join",
+            "task" => "thread_task",
+            other => other,
+        };
+        // Every thread of a team leaves its barrier.
+        let found = arrows.get(kind).copied().unwrap_or(0);
+        assert!(if kind == "thread_barrier" { found > pairs } else { found == pairs }, "{kind}: {found} {pairs}");
+    }
+}
+
 #[test]
 fn the_csv_has_every_violation() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,5 @@
-//! Why events wait for those of other processes, as arrows: messages, steps of windows and synchronous sends, and the begins that the ends of collective operations wait for.
+//! Why events wait for those of other processes, as arrows: messages, steps of windows and synchronous sends, and the begins that the ends of collective operations wait for. Those within a process are
+//! in [`super::threads`].
 
 use super::{ExportWindow, ExportedTimes};
 use clc_engine::comm::{AnalysisRank, Transport, gather_values};
@@ -95,7 +96,7 @@ impl Flows<'_> {
         let times = self.times.visited();
         let channels = || program.messages.incoming.iter();
         let wanted = channels().map(|channel| {
-            // Steps of threads and streams are told only where these have clocks of their own, and what only follows from others is nobody's operation.
+            // Steps of threads and streams are drawn wherever they are, and what only follows from others is nobody's operation.
             let drawn = channel.is_certain() || matches!(channel.trust, Trust::Acknowledged | Trust::Grouped);
             let receiver = &times[channel.destination];
             let within = channel.receives.each().enumerate();

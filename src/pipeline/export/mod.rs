@@ -3,6 +3,7 @@
 
 mod flows;
 mod perfetto;
+mod threads;
 mod times;
 mod violations;
 

@@ -1,12 +1,14 @@
 //! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages and other orders, metadata for names.
 
 use super::flows::{Flow, FlowEnd, Flows};
+use super::threads::ProcessFlows;
 use super::times::{ExportedClock, ExportedTimes};
 use super::{ExportWindow, Exported};
 use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
+use clc_engine::matching::within::accelerators::AcceleratorCalls;
 use clc_trace::format::plural;
 use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
@@ -25,15 +27,17 @@ pub(crate) fn perfetto(
     let mut part = PartialExport::new(opened, times, window);
     let outcome = part.locations();
     agree(transport, outcome)?;
-    let flows = Flows { times, window, places: &part.places }.gathered(transport)?;
-    let own = (std::mem::take(&mut part.lines), part.regions);
+    let mut flows = Flows { times, window, places: &part.places }.gathered(transport)?;
+    let own = (std::mem::take(&mut part.lines), part.regions, std::mem::take(&mut part.flows));
     let parts = gather_values(transport, AnalysisRank::FIRST, &own)?;
-    Ok(parts.map(|parts| {
-        let regions = parts.iter().map(|(_, regions)| regions).sum();
+    Ok(parts.map(|mut parts| {
+        let regions = parts.iter().map(|(_, regions, _)| regions).sum();
+        flows.extend(parts.iter_mut().flat_map(|(.., flows)| std::mem::take(flows)));
+        flows.sort_unstable();
         let messages = flows.iter().filter(|flow| flow.operation.is_none()).count() as u64;
         let orders = flows.len() as u64 - messages;
         // All regions before all arrows: which rank hosts what is not to be seen.
-        let mut all: Vec<String> = parts.into_iter().flat_map(|(lines, _)| lines).collect();
+        let mut all: Vec<String> = parts.into_iter().flat_map(|(lines, ..)| lines).collect();
         all.extend((0..).zip(&flows).flat_map(|(place, flow)| part.flow(place, flow)));
         let text = escaped(format!(
             "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"generator\":\"{GENERATOR}\"}},\"traceEvents\":[\n{}\n]}}\n",
@@ -63,6 +67,8 @@ struct PartialExport<'a> {
     /// One JSON object each: names and regions.
     lines: Vec<String>,
     regions: u64,
+    /// Arrows within processes.
+    flows: Vec<Flow>,
 }
 
 impl<'a> PartialExport<'a> {
@@ -80,6 +86,7 @@ impl<'a> PartialExport<'a> {
             places: places.collect(),
             lines: Vec::new(),
             regions: 0,
+            flows: Vec::new(),
         }
     }
 
@@ -90,6 +97,7 @@ impl<'a> PartialExport<'a> {
 
     fn locations(&mut self) -> Result<()> {
         let (opened, times) = (self.opened, self.times);
+        let calls = AcceleratorCalls::of(&opened.definitions);
         for shared in times.loaded.program.shared_timelines() {
             let process = times.loaded.program.number(shared).place();
             let timeline = &opened.timelines.all[process];
@@ -101,22 +109,32 @@ impl<'a> PartialExport<'a> {
             let named = json!({"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}});
             let sorted = json!({"ph": "M", "name": "process_sort_index", "pid": process, "tid": 0, "args": {"sort_index": process}});
             self.lines.extend([named.to_string(), sorted.to_string()]);
-            for (local, number) in times.loaded.locations_of(shared) {
+            let several = timeline.locations.len() > 1;
+            let mut within = several.then(|| ProcessFlows::new(opened, &calls, process, &timeline.locations));
+            for (place, (local, number)) in (0..).zip(times.loaded.locations_of(shared)) {
                 let location = &times.loaded.locations[local][number];
                 let definition = &opened.definitions.locations[location.index];
                 let named = json!({"ph": "M", "name": "thread_name", "pid": process, "tid": location.index,
                     "args": {"name": definition.name}});
                 self.lines.push(named.to_string());
-                self.location(process, location, times.location(local, number)).map_err(|error| {
+                let within = within.as_mut().map(|within| (within, place));
+                self.location(process, location, times.location(local, number), within).map_err(|error| {
                     error.in_file(&opened.archive.event_path(definition.id)).at_location(definition.id)
                 })?;
             }
+            self.flows.extend(within.into_iter().flat_map(|within| within.flows(self.window)));
         }
         Ok(())
     }
 
-    /// The regions of one location.
-    fn location(&mut self, process: usize, location: &LoadedLocation, mut clock: ExportedClock<'_>) -> Result<()> {
+    /// The regions of one location; its steps with others of its process, among which it has a number, are added to those `within` it.
+    fn location(
+        &mut self,
+        process: usize,
+        location: &LoadedLocation,
+        mut clock: ExportedClock<'_>,
+        within: Option<(&mut ProcessFlows<'_>, u32)>,
+    ) -> Result<()> {
         let id = self.opened.definitions.locations[location.index].id;
         let local = self.opened.archive.local_definitions(id)?;
         let mut stack: Vec<(RegionId, i64)> = Vec::new();
@@ -128,11 +146,11 @@ impl<'a> PartialExport<'a> {
                 closed.push((region, from.max(window.from), to.min(window.to)));
             }
         };
-        self.opened.archive.scan_with(id, &local, |number, raw, event| {
+        let mut visit = |number, raw, event: &Event| {
             let now = clock.map(number, raw);
             last = now;
             match event {
-                Event::Enter(region) => stack.push((region, now)),
+                Event::Enter(region) => stack.push((*region, now)),
                 Event::Leave(_) => {
                     if let Some((region, since)) = stack.pop() {
                         close(region, since, now);
@@ -140,8 +158,18 @@ impl<'a> PartialExport<'a> {
                 }
                 _ => {}
             }
-            Ok(())
-        })?;
+            now
+        };
+        match within {
+            Some((within, place)) => within.read(self.opened, (id, place), &local, visit)?,
+            None => {
+                let scan = |number, raw, event: Event| {
+                    visit(number, raw, &event);
+                    Ok(())
+                };
+                self.opened.archive.scan_with(id, &local, scan)?;
+            }
+        }
         // Never left: as long as the location has events.
         while let Some((region, since)) = stack.pop() {
             close(region, since, last);

@@ -25,6 +25,7 @@ use crate::matching::within::teams;
 use crate::matching::within::through::first_contradiction;
 use crate::matching::within::ties::{self, Tie, layer_of};
 use clc_trace::{AttributeId, CommId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Numbers those that have timelines of their own, from 1.
@@ -232,6 +233,24 @@ impl<'a> ProcessThreadSteps<'a> {
             outermost
         });
         ThreadConstructs { barriers, locks: locks.collect(), regions, workers: workers.len() as u32 }
+    }
+
+    /// What steps wait for, whatever clocks their locations have: kind, the step that is waited for, and the one that waits. Who leaves a barrier waits for the last of the others that
+    /// entered it; of several at one time, for that of the location with the lowest number.
+    pub fn waits(&self) -> Vec<(Trust, EventCoordinates, EventCoordinates)> {
+        let found = self.find(StepOrders::default());
+        let at = |step: usize| self.steps.at(step);
+        let mut waits: Vec<_> = found.pairs.iter().map(|pair| (pair.kind, at(pair.from), at(pair.to))).collect();
+        for barrier in found.barriers.iter() {
+            let mut arrivals: Vec<EventCoordinates> = barrier.iter().map(|&(arrival, _)| at(arrival)).collect();
+            arrivals.sort_unstable_by_key(|at| (Reverse(at.time), at.location, at.number));
+            for &(_, departure) in barrier {
+                let to = at(departure);
+                let last = arrivals.iter().find(|arrival| arrival.location != to.location);
+                waits.extend(last.map(|&from| (Trust::Barrier, from, to)));
+            }
+        }
+        waits
     }
 
     /// Counts the pairs within timelines, and keeps those between timelines.
