@@ -1,14 +1,22 @@
-//! Calls that communicate and left no record of it: what to say when records of messages are missing, or when there is nothing to check.
+//! Calls that communicate and left no record of it: what to say when records of messages are missing, or when there is nothing to check; and those of a kind of which
+//! no call has left a record, if a sample has any.
 
 use crate::pipeline::load::LocalTrace;
+use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use clc_engine::comm::{ReduceOp, Transport, agree};
+use clc_engine::matching::hash::HashMap;
 use clc_trace::{Definitions, Event, RegionId, Result};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One of so many events is looked at where no record seems to be missing: that takes less than a hundredth of the scan.
+const SAMPLED: u64 = 512;
+/// But so many of each location in any case.
+const FEW: u64 = 256;
 
 /// Instances of regions of MPI for sending or receiving messages, for neighbourhood collectives and for collective access to files in which no record of a message or of a collective
-/// operation is, by name; nothing, at no cost, if no record seems to be missing anywhere and something was compared. Those to or from `MPI_PROC_NULL` count, too. Collective over the
-/// analysis ranks.
+/// operation is, by name. Those to or from `MPI_PROC_NULL` count, too. If no record seems to be missing anywhere and something was compared, only those of names without any instance that
+/// has a record, and only if a sample has some of them. Collective over the analysis ranks.
 ///
 /// # Errors
 /// The event files cannot be read again; failures of the transport.
@@ -24,40 +32,89 @@ pub(crate) fn calls_without_records(
     let mut found = [missing, compared].map(i64::from);
     transport.all_reduce(ReduceOp::Max, &mut found)?;
     let [missing, compared] = found.map(|found| found != 0);
-    if !missing && (compared || opened.timelines.processes < 2) {
+    let mut names = silent_regions(&opened.definitions);
+    if names.is_empty() || (!missing && opened.timelines.processes < 2) {
         return Ok(BTreeMap::new());
     }
-    let names = silent_regions(&opened.definitions);
-    let mut found: BTreeMap<String, u64> = BTreeMap::new();
-    let mut look = || -> Result<()> {
-        for location in loaded.locations.iter().flatten() {
-            let id = opened.definitions.locations[location.index].id;
-            let local = opened.archive.local_definitions(id)?;
-            let mut inside: Vec<(RegionId, bool)> = Vec::new();
-            opened.archive.scan_with(id, &local, |_, _, event| {
-                match event {
-                    Event::Enter(region) if names.contains_key(&region) => inside.push((region, false)),
-                    Event::Leave(region) if names.contains_key(&region) => {
-                        if let Some((region, false)) = inside.pop() {
-                            *found.entry(names[&region].clone()).or_default() += 1;
-                        }
-                    }
-                    Event::MpiSend(_)
-                    | Event::MpiIsend(..)
-                    | Event::MpiRecv(_)
-                    | Event::MpiIrecv(..)
-                    | Event::MpiIrecvRequest(_)
-                    | Event::MpiCollectiveEnd(_) => inside.iter_mut().for_each(|(_, recorded)| *recorded = true),
-                    _ => {}
-                }
-                Ok(())
-            })?;
+    let sampled = !missing && compared;
+    if sampled {
+        let sample = look(opened, loaded, &names, |location| Some((location.summary.events / SAMPLED).max(FEW)));
+        let sample = agree(transport, sample)?;
+        let suspicious = never_recorded(transport, sample)?;
+        names.retain(|_, name| suspicious.contains(name));
+        if names.is_empty() {
+            return Ok(BTreeMap::new());
         }
-        Ok(())
-    };
-    let looked = look();
-    agree(transport, looked)?;
+    }
+    let all = look(opened, loaded, &names, |_| None);
+    let all = agree(transport, all)?;
+    let mut silent: BTreeMap<String, u64> =
+        all.iter().map(|(&name, counts)| (name.to_owned(), counts.silent)).filter(|(_, count)| *count > 0).collect();
+    if sampled {
+        let never = never_recorded(transport, all)?;
+        silent.retain(|name, _| never.contains(name));
+    }
+    Ok(silent)
+}
+
+/// Instances of the regions of one name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct InstanceCounts {
+    /// Without a record.
+    silent: u64,
+    recorded: u64,
+}
+
+/// Counts the instances of the regions in `names` at the hosted locations, by name; all names are in the result. At most so many events of a location as `most` says.
+fn look<'a>(
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
+    names: &'a HashMap<RegionId, String>,
+    most: impl Fn(&LoadedLocation) -> Option<u64>,
+) -> Result<BTreeMap<&'a str, InstanceCounts>> {
+    let mut found: BTreeMap<&str, InstanceCounts> =
+        names.values().map(|name| (name.as_str(), InstanceCounts::default())).collect();
+    for location in loaded.locations.iter().flatten() {
+        let id = opened.definitions.locations[location.index].id;
+        let local = opened.archive.local_definitions(id)?;
+        let mut inside: Vec<(RegionId, bool)> = Vec::new();
+        let mut visit = |event: Event| match event {
+            Event::Enter(region) if names.contains_key(&region) => inside.push((region, false)),
+            Event::Leave(region) if names.contains_key(&region) => {
+                if let Some((region, recorded)) = inside.pop() {
+                    let counts = found.entry(names[&region].as_str()).or_default();
+                    *(if recorded { &mut counts.recorded } else { &mut counts.silent }) += 1;
+                }
+            }
+            Event::MpiSend(_)
+            | Event::MpiIsend(..)
+            | Event::MpiRecv(_)
+            | Event::MpiIrecv(..)
+            | Event::MpiIrecvRequest(_)
+            | Event::MpiCollectiveEnd(_) => inside.iter_mut().for_each(|(_, recorded)| *recorded = true),
+            _ => {}
+        };
+        match most(location) {
+            Some(most) => opened.archive.sample(id, &local, &location.summary.chunks, most, visit)?,
+            None => {
+                let scan = |_, _, event| {
+                    visit(event);
+                    Ok(())
+                };
+                opened.archive.scan_with(id, &local, scan)?;
+            }
+        }
+    }
     Ok(found)
+}
+
+/// The names of which there are instances, but none with a record at any rank; the list has the same names on all ranks. Collective over the analysis ranks.
+fn never_recorded(transport: &mut dyn Transport, counts: BTreeMap<&str, InstanceCounts>) -> Result<BTreeSet<String>> {
+    let occurs = |counts: &InstanceCounts| [counts.silent, counts.recorded].map(|count| i64::from(count > 0));
+    let mut all: Vec<i64> = counts.values().flat_map(occurs).collect();
+    transport.all_reduce(ReduceOp::Max, &mut all)?;
+    let never = counts.into_keys().zip(all.chunks(2)).filter(|(_, occurs)| *occurs == [1, 0]);
+    Ok(never.map(|(name, _)| name.to_owned()).collect())
 }
 
 /// Regions of MPI that communicate when they are called, and of which not every recorder writes a record: for messages (partitioned ones are sent by `MPI_Pready`), for collective

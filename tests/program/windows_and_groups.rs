@@ -2,7 +2,7 @@
 //! inter-communicators. Small traces made by hand, in microseconds, whose processes run on nodes with clocks that are off by a known time.
 
 use crate::by_hand::{self, written};
-use crate::common::{alone, found, report, run};
+use crate::common::{alone, found, report, run, with_ranks};
 use crate::reference::model::{Process, REGION_NAMES, Recorded, Trace};
 use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{
@@ -120,6 +120,28 @@ fn where_nothing_can_be_checked_calls_without_records_are_named() {
     let path = written(directory.path(), &trace);
     let said = run(alone().args(["check", "--presync", "none"]).arg(&path)).expect(3, "nothing to check").stdout;
     assert!(said.contains("NOTHING TO CHECK") && said.contains("6  MPI_Neighbor_alltoall without a record"), "{said}");
+}
+
+#[test]
+fn calls_that_never_left_a_record_are_named_beside_others_that_did() {
+    // Every round has a message, whose calls are recorded but for one to nobody, and a neighbourhood collective that is not.
+    let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };
+    let own = |name: &str, event: Event, k: i64| {
+        let t = 1000 * k;
+        [call(name, t, t + 5, &[(t + 4, event)]), call("MPI_Neighbor_alltoall", t + 10, t + 15, &[])].concat()
+    };
+    let mut sends: Vec<(i64, Event)> = (1..=3).flat_map(|k| own("MPI_Send", Event::MpiSend(message(1)), k)).collect();
+    sends.extend(call("MPI_Send", 5000, 5001, &[]));
+    let receives = (1..=3).flat_map(|k| own("MPI_Recv", Event::MpiRecv(message(0)), k)).collect();
+    let trace = trace(&[(sends, 0), (receives, 0)]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    for ranks in [1, 2] {
+        let mut command = if ranks == 1 { alone() } else { with_ranks(ranks) };
+        let said = run(command.args(["check", "--presync", "none", "--latency", "0"]).arg(&path)).stdout;
+        assert!(said.contains("6  MPI_Neighbor_alltoall without a record"), "{said}");
+        assert!(!said.contains("MPI_Send without"), "{said}");
+    }
 }
 
 #[test]

@@ -270,42 +270,6 @@ impl Archive {
         }
     }
 
-    /// The innermost region around event `number` of a location: the one that is left first without having been entered after
-    /// the event. An enter or leave belongs to its own region. `None` if no region is left there, or the file is damaged. `chunks` are those
-    /// of a scan of the location ([`ScanSummary::chunks`]).
-    pub fn region_around(
-        &self,
-        location: LocationId,
-        local: &LocalDefinitions,
-        chunks: &[u64],
-        number: EventNumber,
-    ) -> Option<RegionId> {
-        let (mut found, mut entered) = (None, 0u64);
-        let mut look = |at: EventNumber, event: Event| {
-            match event {
-                _ if at < number => {}
-                Event::Enter(region) if at == number => found = Some(region),
-                Event::Enter(_) => entered += 1,
-                Event::Leave(region) if entered == 0 => found = Some(region),
-                Event::Leave(_) => entered -= 1,
-                _ => {}
-            }
-            found.is_none()
-        };
-        let _ = match self {
-            Archive::Otf2(archive) => {
-                let chunk = chunks.partition_point(|&before| before < number.0).saturating_sub(1);
-                let start = (chunk, chunks.get(chunk).copied().unwrap_or(0));
-                archive.scan_from(location, local, start, look)
-            }
-            // Once it is found, a failure ends the scan early.
-            Archive::Native(trace) => trace
-                .scan_with(location, |at, _, event| if look(at, event) { Ok(()) } else { Err(Error::new("found")) })
-                .map(|_| ()),
-        };
-        found
-    }
-
     /// Writes the event file of a location into `target` (a directory with [`Archive::event_directory`] in it), with every time
     /// mapped. Times must not decrease.
     ///

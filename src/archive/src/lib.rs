@@ -16,6 +16,7 @@
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
 mod any;
+mod looks;
 pub mod native;
 pub mod truth;
 

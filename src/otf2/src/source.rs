@@ -2,7 +2,7 @@
 
 use clc_trace::{Error, Result};
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Gives one chunk of a file after the other.
@@ -56,6 +56,9 @@ impl Source for ByteSource<'_> {
     }
 }
 
+/// Bytes that a reader of the rest of a file wants to have free.
+const SPARE: usize = 64;
+
 /// A file of which one chunk at a time is in memory. Beside a memory map it needs no address space for the whole file, no page faults,
 /// and a file that shrinks while it is read is an error instead of a signal.
 #[derive(Debug)]
@@ -97,12 +100,14 @@ impl Source for Blocks {
 
     fn advance(&mut self, size: usize) -> Result<()> {
         let size = (self.length - self.read).min(size as u64) as usize;
-        // The old contents are overwritten: nothing has to be cleared but what the last chunk does not fill.
-        self.present.resize(size, 0);
-        self.file.read_exact(&mut self.present).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => Error::new("the file became shorter while it was being read"),
-            _ => Error::caused_by(format!("cannot read: {error}"), &error),
-        })?;
+        self.present.clear();
+        // With room for more, or the reader would look for the end with a small read first.
+        self.present.reserve_exact(size + SPARE);
+        let read = (&self.file).take(size as u64).read_to_end(&mut self.present);
+        let read = read.map_err(|error| Error::caused_by(format!("cannot read: {error}"), &error))?;
+        if read < size {
+            return Err(Error::new("the file became shorter while it was being read"));
+        }
         self.read += size as u64;
         Ok(())
     }
