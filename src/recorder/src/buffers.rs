@@ -188,9 +188,7 @@ impl Buffers {
     }
 
     fn write_oldest(&self, last: u64) -> io::Result<()> {
-        while self.writing.swap(true, Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+        self.take_turn();
         let mut result = Ok(());
         if let Some(buffer) = self.oldest(FULL).filter(|buffer| buffer.sequence() <= last)
             && buffer.state.compare_exchange(FULL, WRITING, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -200,6 +198,13 @@ impl Buffers {
         }
         self.writing.store(false, Ordering::Release);
         result
+    }
+
+    /// Waits until nobody else writes. Until `writing` is false again, nobody else does: two at once would write to the same place of the file.
+    fn take_turn(&self) {
+        while self.writing.swap(true, Ordering::Acquire) {
+            std::thread::yield_now();
+        }
     }
 
     fn write(&self, full: &Buffer) -> io::Result<()> {
@@ -212,17 +217,24 @@ impl Buffers {
         Ok(())
     }
 
+    fn write_all(&self) -> io::Result<()> {
+        while let Some(full) = self.oldest(FULL) {
+            self.write(full)?;
+            full.state.store(FREE, Ordering::Release);
+        }
+        self.oldest(FILLING).map_or(Ok(()), |current| self.write(current))
+    }
+
     /// Writes everything that is left and removes the buffers. Nobody writes into them any more.
     ///
     /// # Errors
     /// There is no room: they stay.
     pub(crate) fn end(&self) -> io::Result<()> {
-        while self.oldest(FULL).is_some() {
-            self.write_oldest(u64::MAX)?;
-        }
-        if let Some(current) = self.oldest(FILLING) {
-            self.write(current)?;
-        }
+        // The writer thread may be writing one still, if the disk is slow.
+        self.take_turn();
+        let result = self.write_all();
+        self.writing.store(false, Ordering::Release);
+        result?;
         self.list.iter().map(|buffer| &buffer.path).for_each(remove);
         Ok(())
     }

@@ -186,3 +186,31 @@ fn arguments_that_mpi_refuses_or_ignores_are_not_looked_at() {
         run(clc_replay("check").arg(app.recorded())).expect(0, "check");
     }
 }
+
+/// A disk that is slower than the program makes events: nothing is lost, also if a buffer is still being written when the program ends.
+#[test]
+fn a_slow_disk_loses_nothing() {
+    let app = App::build(OPEN_MPI, OPEN_MPI.compiler, "phases.c", &[]);
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apps/slow_disk.c");
+    let library = app.path("slow_disk.so");
+    let mut compiler = std::process::Command::new("gcc");
+    run(compiler.args(["-O1", "-w", "-shared", "-fPIC"]).arg(source).arg("-o").arg(&library).arg("-ldl"))
+        .expect(0, "a library");
+    // Beside the recorder, which is preloaded as well.
+    let script = app.path("script");
+    let text =
+        format!("LD_PRELOAD=\"{}:$LD_PRELOAD\" exec \"{}\" 6 20000 1", library.display(), app.path("app").display());
+    std::fs::write(&script, text).expect("a script");
+    let recorded = |rate: &str| {
+        let mut command = clc_replay("record");
+        command.args(["--force", "--memory", "1M", "-o"]).arg(app.recorded()).arg("--").args(app.launch(2));
+        run(command.arg("sh").arg(&script).env("SLOW_DISK", rate)).expect(0, "a recording");
+        run(clc_replay("check").arg(app.recorded())).expect(0, "every message has both ends");
+        events(&app.recorded())
+    };
+    let quick = recorded("100000");
+    assert!(quick["ENTER"] > 6 * 20_000, "{quick:?}");
+    for rate in ["1", "4"] {
+        assert_eq!(recorded(rate), quick, "{rate} MB/s");
+    }
+}
