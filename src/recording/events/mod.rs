@@ -365,7 +365,11 @@ impl ProcessEvents<'_, '_> {
                         *place = Some(making);
                     }
                 }
-                open.comm = self.comm(handle);
+                // One that is made of groups has no other that it comes from, with sessions.
+                let from_groups = matches!(effect, Effect::CommCreateGroup | Effect::IntercommCreate);
+                if !from_groups || self.communicators.get(handle).is_some() {
+                    open.comm = self.comm(handle);
+                }
                 if effect == Effect::CommCreate && open.comm.is_some() {
                     self.emit(thread, time, &Event::MpiCollectiveBegin)?;
                 }

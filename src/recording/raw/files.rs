@@ -47,7 +47,7 @@ pub(crate) fn open_all(directory: &Path, warnings: &mut Vec<String>) -> Result<B
     if processes.is_empty() {
         let nothing = Error::new("no process recorded anything").in_file(directory);
         return Err(first_error.unwrap_or_else(|| {
-            nothing.hint("is the application dynamically linked with Open MPI or MPICH, and did it call MPI_Init?")
+            nothing.hint("is the application dynamically linked with Open MPI or MPICH, and did it call MPI_Init? Programs that use sessions alone are not recorded")
         }));
     }
     processes.values_mut().for_each(|files| files.sort_by_key(|file| file.header.thread));

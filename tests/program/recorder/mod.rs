@@ -7,6 +7,7 @@ mod openmp;
 mod own;
 mod pthreads;
 mod samples;
+mod sessions;
 mod sizes;
 mod survives;
 mod told;
