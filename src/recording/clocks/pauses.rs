@@ -32,11 +32,11 @@ const NEIGHBOURS: usize = 4;
 const UNSEEN: f64 = 0.2;
 /// A pause in which the clock was set forward is at least of this part of that. Chosen by hand.
 const NEARLY: f64 = 0.9;
-/// The logarithm of how many times as likely as any other pause one must be: twenty times.
-const DECISIVE: f64 = 3.0;
+/// The logarithm of how many times as likely as any other pause one must be: three times. Between two pauses of which neither is that likely, the step is best spread over both.
+const DECISIVE: f64 = 1.1;
 /// The same of a pause that is not between the two packets, but up to so many nanoseconds beside them: one that was delayed by as much as the clock has jumped is taken to be on the
 /// wrong side of the jump. Four hundred times.
-const BESIDE: i64 = 60_000_000;
+const BESIDE: i64 = 15_000_000;
 const MORE_DECISIVE: f64 = 6.0;
 
 impl Plan {
@@ -212,7 +212,7 @@ mod tests {
         for by in [500_000, -500_000] {
             let events = thread(200, 100, by, 1);
             let pause = (events[199].0, events[200].0);
-            for between in [(pause.0 - 45_000_000, pause.0 - 1_000_000), (pause.1 + 20_000_000, pause.1 + 20_060_000)] {
+            for between in [(pause.0 - 45_000_000, pause.0 - 1_000_000), (pause.1 + 3_000_000, pause.1 + 3_060_000)] {
                 assert_eq!(found(std::slice::from_ref(&events), ClockJump { between, rise: -by }), Some(pause), "{by}");
             }
             let between = (pause.0 - 200_000_000, pause.0 - 100_000_000);

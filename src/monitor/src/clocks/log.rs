@@ -13,7 +13,7 @@ pub const MAGIC: [u8; 8] = *b"CLCGOS01";
 pub const EXTENSION: &str = "clocks";
 /// Bytes of an entry.
 const LENGTH: usize = 32;
-/// No log is longer: two days of a node that talks to others ten times a second.
+/// No log is longer. The first half takes two hours with packets every 10 ms; then there are fewer, and the second half takes nine hours.
 const MOST: usize = 128 << 20;
 
 const SENT: u64 = 1;
@@ -97,6 +97,11 @@ impl ClockLog {
         }
     }
 
+    /// Whether half of the room is used up, so that packets had better be fewer from now on.
+    pub(crate) fn is_half_full(&self) -> bool {
+        self.written > MOST / 2
+    }
+
     /// Whoever reads it sees what has been noted.
     pub(crate) fn flush(&mut self) {
         if self.file.as_mut().is_some_and(|file| file.flush().is_err()) {
@@ -154,6 +159,8 @@ mod tests {
         let mut log = ClockLog { file: Some(BufWriter::new(full)), written: 0 };
         (0..10_000).for_each(|rank| log.push(ClockLogEntry::Rank(rank)));
         log.flush();
-        assert!(log.file.is_none());
+        assert!(log.file.is_none() && !log.is_half_full());
+        (0..(MOST / LENGTH / 2) as u32).for_each(|rank| log.push(ClockLogEntry::Rank(rank)));
+        assert!(log.is_half_full());
     }
 }

@@ -63,6 +63,8 @@ pub struct Config {
     pub probe_every: u32,
     /// So many empty packets follow each message within the group: whoever compares the times of packets finds them less disturbed than the first one after a pause.
     pub clock_packets: u32,
+    /// An empty packet goes to the next living member of the group once in this time, whatever else is sent; 0 is never. The denser packets are, the better they tell when a clock has jumped.
+    pub clock_every: Time,
     /// Most bytes of data in a message, beside gossip list and matrix.
     pub budget: usize,
     /// Whether every node learns names and addresses of all nodes, not of its group alone.
@@ -90,6 +92,7 @@ impl Config {
             upper_every: 3,
             probe_every: 5,
             clock_packets: 0,
+            clock_every: 0,
             budget: 320,
             directory: true,
             choice: Choice::BinaryRoundRobin,

@@ -39,6 +39,8 @@ pub struct Node {
     /// Until when there are more messages than one per round, and when the next of them is due; never if there is none before the next round.
     pub(crate) hurry_until: Time,
     pub(crate) next_hurry: Time,
+    /// When the next packet for those who compare clocks is due.
+    pub(crate) next_clock: Time,
     /// Whether this node has come to suspect somebody since its last round, and whether it suspected anybody when messages were more frequent.
     pub(crate) unsaid: bool,
     pub(crate) hurried: bool,
@@ -97,6 +99,7 @@ impl Node {
             turn: 0,
             hurry_until: 0,
             next_hurry: Time::MAX,
+            next_clock: if config.clock_every > 0 { next_round } else { Time::MAX },
             unsaid: false,
             hurried: false,
             answers: 0,
@@ -178,6 +181,11 @@ impl Node {
     pub fn get(&self, id: NodeId, key: u16) -> Option<&[u8]> {
         let record = self.records.get(RecordKey { layer: 0, id: id.0, key })?;
         if key == identity::KEY || record.bytes.is_empty() { None } else { Some(record.bytes) }
+    }
+
+    /// No more packets that only tell of clocks, beside those that follow messages.
+    pub fn stop_clock_packets(&mut self) {
+        self.next_clock = Time::MAX;
     }
 
     /// This node's heartbeat.
@@ -267,7 +275,7 @@ impl Node {
     /// When [`poll`](Self::poll) has something to do next. At once if packets wait.
     pub fn next_deadline(&self) -> Time {
         let waiting = !self.outgoing.is_empty() || !self.news.is_empty();
-        if waiting && !self.leaving { 0 } else { self.next_round.min(self.next_hurry) }
+        if waiting && !self.leaving { 0 } else { self.next_round.min(self.next_hurry).min(self.next_clock) }
     }
 
     /// Notices if the caller itself stood still, as a stopped process does: that is no silence of others.

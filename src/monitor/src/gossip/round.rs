@@ -43,6 +43,9 @@ impl Node {
         } else if now >= self.next_hurry {
             self.hurried_round(now);
         }
+        if now >= self.next_clock {
+            self.clock_packet(now);
+        }
         self.broadcast();
         let outgoing = std::mem::take(&mut self.outgoing);
         outgoing.into_iter().map(|outgoing| self.packet(outgoing, now)).collect()
@@ -86,7 +89,7 @@ impl Node {
     }
 
     fn farewell(&mut self) {
-        (self.next_round, self.next_hurry) = (Time::MAX, Time::MAX);
+        (self.next_round, self.next_hurry, self.next_clock) = (Time::MAX, Time::MAX, Time::MAX);
         self.outgoing.clear();
         let own = self.layers[0].own;
         self.publish(0, own, Liveness::Left);
@@ -131,6 +134,16 @@ impl Node {
         if round.is_multiple_of(TRY_DEAD) {
             self.try_dead();
         }
+    }
+
+    /// An empty packet to the next member of the group, for those who compare the times of packets.
+    fn clock_packet(&mut self, now: Time) {
+        let (ring, place) = self.living();
+        let next = NodeId(self.layers[0].base + ring[(place + 1) % ring.len()] as u32);
+        let contact = self.peers.get(next).filter(|_| next != self.config.id);
+        self.outgoing.extend(contact.map(|contact| Outgoing::News(contact, Vec::new())));
+        // What a caller that stood still has missed is not made up for.
+        self.next_clock = (self.next_clock + self.config.clock_every).max(now + self.config.clock_every / 2);
     }
 
     /// Word of a group may have got lost on its way through other nodes; before it is called dead, its own nodes are asked.
@@ -207,14 +220,21 @@ impl Node {
             let living: Vec<usize> = living.into_iter().filter(known).collect();
             return self.random.choose(&living).copied();
         }
-        let mut ring = layer.others(|state| state == Liveness::Alive);
-        ring.retain(known);
-        let place = ring.partition_point(|&index| index < layer.own);
-        ring.insert(place, layer.own);
+        let (ring, place) = self.living();
         let steps = u64::from(ring.len().next_power_of_two().trailing_zeros()).max(1);
         let turn = turn - turn / 4;
         let target = ring[(place + (1usize << (turn % steps))) % ring.len()];
         (target != layer.own).then_some(target)
+    }
+
+    /// The living members of the group that can be reached, this node among them, by local index; and its place.
+    fn living(&self) -> (Vec<usize>, usize) {
+        let layer = &self.layers[0];
+        let mut ring = layer.others(|state| state == Liveness::Alive);
+        ring.retain(|&index| self.peers.knows(NodeId(layer.base + index as u32)));
+        let place = ring.partition_point(|&index| index < layer.own);
+        ring.insert(place, layer.own);
+        (ring, place)
     }
 
     /// A node of another group of a higher layer.

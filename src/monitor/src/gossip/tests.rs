@@ -279,3 +279,52 @@ fn all_pairs_of_a_group_are_compared_whatever_their_rhythm() {
         }
     }
 }
+
+/// One to the next living member once in that time, and nothing else changes: whoever stood still makes up for nothing.
+#[test]
+fn packets_for_those_who_compare_clocks_are_dense_and_go_round() {
+    let every = |clock_every| {
+        let with = |id| Config { clock_every, ..config(id, &[]) };
+        let nodes = (0..4).map(|id| Some(Node::new(with(id), 0).expect("usable"))).collect();
+        let mut net = Net { nodes, now: 0 };
+        net.nodes.iter_mut().flatten().for_each(|node| node.join(address(0)));
+        net.run(6 * SECOND);
+        net
+    };
+    // Packets of node 1 within a second in which nobody else sends, by whom they go to.
+    let sent = |net: &mut Net, from: Time| {
+        let mut to = [0; 4];
+        for step in 0..500 {
+            for packet in net.node(1).poll(from + step * 2 * MILLISECOND) {
+                to[(0..4).find(|&id| address(id) == packet.to).expect("a member") as usize] += 1;
+            }
+        }
+        to
+    };
+    let now = 6 * SECOND + MILLISECOND;
+    let without = sent(&mut every(0), now);
+    let mut net = every(10 * MILLISECOND);
+    let with = sent(&mut net, now);
+    assert!(without.iter().sum::<usize>() < 40 && (98..=102).contains(&(with[2] - without[2])), "{without:?} {with:?}");
+    assert!((0..4).filter(|&id| id != 2).all(|id| with[id] < 40), "{with:?}");
+    // After a pause of a second there are no hundred at once.
+    assert!(net.node(1).poll(now + 2 * SECOND).len() < 20);
+    // Without node 2, they go to the next one.
+    let mut net = every(10 * MILLISECOND);
+    net.nodes[2] = None;
+    net.run(4 * SECOND);
+    assert!(net.all_say(2, Liveness::Dead));
+    let later = net.now + MILLISECOND;
+    let with = sent(&mut net, later);
+    assert!(with[3] > 90 && with[2] < 20, "{with:?}");
+    net.node(1).stop_clock_packets();
+    let later = net.now + 2 * SECOND;
+    assert!(sent(&mut net, later).iter().sum::<usize>() < 60);
+    // Alone, there is nobody; who has left is silent.
+    let mut alone = Node::new(Config { clock_every: 10, ..config(0, &[]) }, 0).expect("usable");
+    assert!((0..1_000).all(|step| alone.poll(step * MILLISECOND).is_empty()));
+    net.node(1).leave();
+    let end = net.now + 10 * SECOND;
+    net.node(1).poll(end);
+    assert!(net.node(1).poll(end + SECOND).is_empty());
+}
