@@ -225,7 +225,7 @@ fn messages_that_wait_prove_nothing_by_violations_smaller_than_they_tell_clocks_
         let fit = ClockFit { doubt, late: true, half_trip: 17_000.0, ..fit(0.0, 75_000.0, mean, 0.02) };
         objection(&fit, &left(194, 51_500.0), &left(92, 1000.0)).unwrap_or_default()
     };
-    assert!(reason(133_000.0, 0.16).contains("messages that wait"));
+    assert!(reason(133_000.0, 0.16).contains("waiting messages"));
     assert_eq!((reason(110_000.0, 0.16), reason(133_000.0, 1.2)), (String::new(), String::new()));
     let unmeasured = ClockFit { offsets: AtOffsets::default(), doubt: 133_000.0, ..fit(0.0, 75_000.0, 0.16, 0.02) };
     assert_eq!(objection(&unmeasured, &left(194, 51_500.0), &left(92, 1000.0)), None);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) const REGIONS: u32 = 4;
 
 /// The names of all regions, by their ids.
-pub(crate) const REGION_NAMES: [&str; 24] = [
+pub(crate) const REGION_NAMES: [&str; 25] = [
     "region 0",
     "region 1",
     "region 2",
@@ -37,6 +37,7 @@ pub(crate) const REGION_NAMES: [&str; 24] = [
     "pmpi_comm_dup_",
     "MPI_Comm_create_group",
     "MPI_Neighbor_alltoall",
+    "MPI_Send",
 ];
 
 /// Regions of accelerators.
