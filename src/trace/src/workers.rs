@@ -119,14 +119,6 @@ impl Workers {
         (first, second)
     }
 
-    /// Does `work` on one of the threads, so that parallel iterators in it use all of them; `work` is told whether it is there. If not, it is done by the thread that asks.
-    pub fn within<R: Send>(self, work: impl FnOnce(bool) -> R + Send) -> R {
-        match self.pool() {
-            Some(pool) => pool.install(|| work(true)),
-            None => work(false),
-        }
-    }
-
     /// The threads, which stay until the program ends; none if there is only one, if this is one of them (which must not wait for others), or if the system has none left.
     fn pool(self) -> Option<&'static ThreadPool> {
         static POOLS: Mutex<BTreeMap<usize, &'static ThreadPool>> = Mutex::new(BTreeMap::new());
@@ -232,12 +224,9 @@ mod tests {
     fn work_within_work_does_not_wait_for_threads_that_wait() {
         let sums = workers(2).map(8, |job| workers(2).map(5, |part| job * part).into_iter().sum::<usize>());
         assert_eq!(sums, (0..8).map(|job| 10 * job).collect::<Vec<_>>());
-        let (one, other) = workers(2).both(
-            || workers(2).map(3, |job| workers(2).both(|| job, || 1)),
-            || workers(2).within(|shared| (shared, workers(2).map(2, |job| job))),
-        );
-        assert_eq!((one, other), (vec![(0, 1), (1, 1), (2, 1)], (false, vec![0, 1])));
-        assert!(workers(3).within(|shared| shared) && !Workers::ONE.within(|shared| shared));
+        let (one, other) =
+            workers(2).both(|| workers(2).map(3, |job| workers(2).both(|| job, || 1)), || workers(2).map(2, |job| job));
+        assert_eq!((one, other), (vec![(0, 1), (1, 1), (2, 1)], vec![0, 1]));
     }
 
     #[test]
