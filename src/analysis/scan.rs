@@ -14,7 +14,7 @@ use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_execution::call_tree::CallTree;
 use clc_execution::windows::Windows;
-use clc_trace::progress::Progress;
+use clc_trace::progress::{BLOCK, Progress};
 use clc_trace::{Definitions, Error, Event, EventNumber, RegionId, Result, WindowId};
 use std::collections::HashSet;
 
@@ -243,7 +243,7 @@ impl LocationScan<'_, '_> {
         archive
             .scan_with(id, &local, |number, raw, event| {
                 counted += 1;
-                if counted == 1 << 16 {
+                if counted == BLOCK {
                     progress.advance(std::mem::take(&mut counted));
                 }
                 last = Some((number, raw));

@@ -18,6 +18,7 @@ use clc_engine::matching::within::steps::Steps;
 use clc_engine::matching::within::threads::{Divided, ProcessThreadSteps};
 use clc_engine::matching::within::ties::{Tie, layer_of};
 use clc_otf2::LocalDefinitions;
+use clc_trace::progress::BLOCK;
 use clc_trace::workers::Advance;
 use clc_trace::{ClockOffset, Event, LocationId, RegionId, Result, Ticks, Timeline, TimelineNumber};
 use controlled_logical_clock::forward::ForwardParameters;
@@ -165,7 +166,7 @@ impl OneScan<'_> {
         let mut counted = 0u64;
         let mut count = |events: usize| {
             counted += events as u64;
-            if counted >= 1 << 16 {
+            if counted >= BLOCK {
                 advance(std::mem::take(&mut counted));
             }
         };

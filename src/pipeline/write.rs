@@ -10,7 +10,7 @@ use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::SyncTimeline;
 use clc_engine::replay::amortise::Corrected;
-use clc_trace::progress::Progress;
+use clc_trace::progress::{BLOCK, Progress};
 use clc_trace::workers::Advance;
 use clc_trace::{ClockProperties, Correction, Error, EventNumber, LocationId, Result};
 use std::collections::HashMap;
@@ -278,7 +278,7 @@ impl TimeMap for TimestampMap<'_> {
         self.first = self.first.min(after.first().copied().unwrap_or(i64::MAX));
         self.last = self.last.max(after.last().copied().unwrap_or(i64::MIN));
         self.counted += times.len() as u64;
-        if self.counted >= 1 << 16 {
+        if self.counted >= BLOCK {
             (self.advance)(std::mem::take(&mut self.counted));
         }
         Ok(())
