@@ -125,6 +125,7 @@ impl WaitingCallSearch {
         }
         let mapped = self.calls.iter().enumerate().map(|(local, calls)| -> Vec<i64> {
             let clock = refined.of(loaded.program.number(LocalTimeline::at(local)));
+            let mut clock = clock.cursor();
             calls.iter().map(|call| clock.map(Ticks(call.other)).0).collect()
         });
         let others: Vec<Vec<i64>> = mapped.collect();

@@ -1,9 +1,11 @@
 //! The quickest of what takes the same time, by window: [`super::both_sides`] makes measurements of them.
 
 use super::bounds::{Bound, DirectedBounds};
+use super::grid::Grid;
 use super::kind::BoundKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// What takes the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,7 +80,8 @@ impl QuickestWaits {
     }
 
     /// Adds one.
-    pub fn add(&mut self, class: Class, window: usize, bound: Bound) {
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, class: Class, window: usize, bound: Bound) {
         self.classes.entry(class).or_default().add(window, bound, 1);
     }
 
@@ -96,6 +99,55 @@ impl QuickestWaits {
             *counts.entry((class.from.min(class.to), class.from.max(class.to))).or_default() += bounds.messages;
         }
         counts
+    }
+}
+
+/// Collects [`QuickestWaits`]: what follows each other in one class and one window, as most of them do, is combined first.
+#[derive(Debug)]
+pub struct WaitsCollector<'a> {
+    grid: &'a Grid,
+    waits: QuickestWaits,
+    /// Of what was added last and is not among `waits` yet: class, quickest, number, and the times of its window.
+    class: Class,
+    quickest: Bound,
+    count: u64,
+    window: usize,
+    span: Range<i64>,
+}
+
+impl<'a> WaitsCollector<'a> {
+    /// Nothing yet; windows are those of `grid`.
+    pub fn new(grid: &'a Grid) -> Self {
+        let kind = BoundKind::MESSAGE;
+        let (class, quickest) = (Class { from: 0, to: 0, kind }, Bound { distance: i64::MAX, at: i64::MAX, kind });
+        WaitsCollector { grid, waits: QuickestWaits::default(), class, quickest, count: 0, window: 0, span: 0..0 }
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn add(&mut self, class: Class, bound: Bound) {
+        if class != self.class || !self.span.contains(&bound.at) {
+            self.flush();
+            self.class = class;
+            self.window = self.grid.window(bound.at);
+            self.span = self.grid.span(self.window);
+            self.quickest = bound;
+        }
+        self.count += 1;
+        self.quickest = self.quickest.min(bound);
+    }
+
+    fn flush(&mut self) {
+        if self.count > 0 {
+            let bounds = self.waits.classes.entry(self.class).or_default();
+            bounds.add(self.window, self.quickest, std::mem::take(&mut self.count));
+        }
+    }
+
+    /// All that was added.
+    pub fn finish(mut self) -> QuickestWaits {
+        self.flush();
+        self.waits
     }
 }
 

@@ -11,7 +11,7 @@ use crate::replay::program::Program;
 use clc_clock::bounds::Bound;
 use clc_clock::grid::Grid;
 use clc_clock::kind::BoundKind;
-use clc_clock::waits::{Class, OneWayDirections, QuickestWaits};
+use clc_clock::waits::{Class, OneWayDirections, QuickestWaits, WaitsCollector};
 use clc_trace::Result;
 use clc_trace::workers::Workers;
 use controlled_logical_clock::semantics::CollectiveClass;
@@ -77,7 +77,7 @@ pub fn observe_waits(
     let CallSearch { wanted, resolution, .. } = search;
     let mut waits = QuickestWaits::default();
     if wanted.messages {
-        messages(transport, workers, program, seen, search, &mut waits)?;
+        waits.merge(messages(transport, workers, program, seen, search)?);
     }
     let long = (WAITED * resolution as f64) as i64;
     let comms = &program.collectives.comms;
@@ -85,15 +85,15 @@ pub fn observe_waits(
     let hubs: Vec<Option<u32>> = comms.iter().map(of_members).collect();
     let shares = shares_of_members(program, workers);
     let parts = workers.map(shares.len(), |share| {
-        let mut waits = QuickestWaits::default();
+        let mut waits = WaitsCollector::new(seen.grid);
         for &(comm, member) in &shares[share] {
             let of_comm = (&comms[comm], &seen.begins[comm], hubs[comm]);
             of_collectives(of_comm, member, seen, (wanted, long), &mut waits);
         }
-        waits
+        waits.finish()
     });
     parts.into_iter().for_each(|part| waits.merge(part));
-    between_ends(transport, workers, program, seen, (wanted, long), &mut waits)?;
+    waits.merge(between_ends(transport, workers, program, seen, (wanted, long))?);
     let parts = gather_values(transport, AnalysisRank::FIRST, &waits)?;
     Ok(parts.map(|parts| {
         let mut whole = QuickestWaits::default();
@@ -113,9 +113,9 @@ fn shares_of_members(program: &Program, workers: Workers) -> Vec<Vec<(usize, &Ho
 fn of_collectives(
     (comm, begins, hub): (&CollectiveComm, &Begins, Option<u32>),
     member: &HostedMember,
-    ObservedTimes { times, clocks, grid, .. }: ObservedTimes<'_>,
+    ObservedTimes { times, clocks, .. }: ObservedTimes<'_>,
     (wanted, long): (&OneWayDirections, i64),
-    waits: &mut QuickestWaits,
+    waits: &mut WaitsCollector<'_>,
 ) {
     let clock = clocks[comm.timeline_of(member.rank)];
     let times = times[member.timeline];
@@ -134,7 +134,7 @@ fn of_collectives(
         if (!of_hub || hub == Some(sender)) && wanted.one_way.contains(&(sender, clock)) {
             let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
             let bound = Bound { distance: at - begin, at, kind };
-            waits.add(Class { from: sender, to: clock, kind }, grid.window(at), bound);
+            waits.add(Class { from: sender, to: clock, kind }, bound);
         }
     }
 }
@@ -163,10 +163,10 @@ fn between_ends(
     program: &Program,
     ObservedTimes { times, clocks, grid, .. }: ObservedTimes<'_>,
     (wanted, long): (&OneWayDirections, i64),
-    waits: &mut QuickestWaits,
-) -> Result<()> {
+) -> Result<QuickestWaits> {
+    let mut waits = QuickestWaits::default();
     if wanted.group.is_empty() {
-        return Ok(());
+        return Ok(waits);
     }
     let comms = &program.collectives.comms;
     let hub_of = |comm: &CollectiveComm| {
@@ -203,7 +203,8 @@ fn between_ends(
     let ended = &ended;
     let shares = shares_of_members(program, workers);
     let parts = workers.map(shares.len(), |share| {
-        let mut waits = QuickestWaits::default();
+        // Ends of one member against the other's, and back.
+        let [mut waits, mut waits_back] = [WaitsCollector::new(grid), WaitsCollector::new(grid)];
         for &(number, member) in &shares[share] {
             let (comm, ends) = (&comms[number], &ends[number]);
             let Some((hub, _)) = hubs[number] else { continue };
@@ -221,14 +222,14 @@ fn between_ends(
                 };
                 let there = Bound { distance: end - of_hub, at: end, kind };
                 let back = Bound { distance: of_hub - end, at: of_hub, kind };
-                waits.add(Class { from: hub, to: clock, kind }, grid.window(there.at), there);
-                waits.add(Class { from: clock, to: hub, kind }, grid.window(back.at), back);
+                waits.add(Class { from: hub, to: clock, kind }, there);
+                waits_back.add(Class { from: clock, to: hub, kind }, back);
             }
         }
-        waits
+        [waits.finish(), waits_back.finish()]
     });
-    parts.into_iter().for_each(|part| waits.merge(part));
-    Ok(())
+    parts.into_iter().flatten().for_each(|part| waits.merge(part));
+    Ok(waits)
 }
 
 /// No time.
@@ -308,34 +309,36 @@ fn messages(
     program: &Program,
     ObservedTimes { times, clocks, grid, .. }: ObservedTimes<'_>,
     search: CallSearch<'_>,
-    waits: &mut QuickestWaits,
-) -> Result<()> {
+) -> Result<QuickestWaits> {
     let here = transport.rank();
     let shares = channel_shares(program, workers.threads());
     let cursor = || CallCursor::new(program, clocks, search);
-    let waited = |cursor: &mut CallCursor<'_>,
-                  (channel, event, bound): (usize, u32, i64),
-                  waits: &mut QuickestWaits| {
-        let Some((of, call, _)) = cursor.find(channel, event).filter(|found| found.1.waited) else { return };
-        let kind = if of.late { BoundKind::WAITED_OF_TIED } else { BoundKind::waited(call.length) };
-        let (at, (from, to)) = (times[of.receiver][event as usize], of.pair);
-        waits.add(Class { from, to, kind }, grid.window(at), Bound { distance: at - (bound - of.latency), at, kind });
-    };
+    let waited =
+        |cursor: &mut CallCursor<'_>, (channel, event, bound): (usize, u32, i64), waits: &mut WaitsCollector<'_>| {
+            let Some((of, call, _)) = cursor.find(channel, event).filter(|found| found.1.waited) else { return };
+            let kind = if of.late { BoundKind::WAITED_OF_TIED } else { BoundKind::waited(call.length) };
+            let (at, (from, to)) = (times[of.receiver][event as usize], of.pair);
+            waits.add(Class { from, to, kind }, Bound { distance: at - (bound - of.latency), at, kind });
+        };
     let parts = workers.map(shares.len(), |share| {
-        let (mut cursor, mut waits) = (cursor(), QuickestWaits::default());
+        let (mut cursor, mut waits) = (cursor(), WaitsCollector::new(grid));
         local_message_bounds(here, program, times, shares[share].clone(), |channel, event, bound| {
             waited(&mut cursor, (channel, event, bound), &mut waits);
         });
-        waits
+        waits.finish()
     });
-    parts.into_iter().for_each(|part| waits.merge(part));
-    let mut remote = cursor();
+    let (mut remote, mut waits) = (cursor(), WaitsCollector::new(grid));
     remote_message_bounds(transport, program, times, |channel, event, bound| {
-        waited(&mut remote, (channel, event, bound), waits);
+        waited(&mut remote, (channel, event, bound), &mut waits);
     })?;
+    let all = |waits: WaitsCollector<'_>| {
+        let mut all = waits.finish();
+        parts.into_iter().for_each(|part| all.merge(part));
+        all
+    };
     // The rest is of traffic that goes one way.
     if search.wanted.one_way.is_empty() {
-        return Ok(());
+        return Ok(all(waits));
     }
     // The same with the ends of the sends that were blocked.
     let mut ends: Vec<Vec<i64>> = times.iter().map(|times| vec![NEVER; times.len()]).collect();
@@ -352,9 +355,10 @@ fn messages(
         if left > NEVER / 2 {
             let (kind, (to, from)) = (BoundKind::blocked(call.length), of.pair);
             let bound = Bound { distance: left - posted, at: left, kind };
-            waits.add(Class { from, to, kind }, grid.window(left), bound);
+            waits.add(Class { from, to, kind }, bound);
         }
-    })
+    })?;
+    Ok(all(waits))
 }
 
 #[cfg(test)]

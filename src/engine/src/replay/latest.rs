@@ -120,6 +120,10 @@ impl OfInstances for Begins {
 impl Begins {
     /// What a receiver with this rank in the communicator waited for.
     pub(crate) fn before(&self, comm: &CollectiveComm, instance: InstanceIndex, rank: CommRank) -> LatestBegins {
+        // Few are, and whether one is need not be looked up.
+        if comm.instances[instance].class != CollectiveClass::Prefix {
+            return self.all[comm.slot(instance, comm.group_before(rank))];
+        }
         self.of_slot(comm.slot(instance, comm.group_before(rank)), instance, rank)
     }
 

@@ -6,6 +6,7 @@
 use crate::comm::{AnalysisRank, Transport, gather_owned, gather_values};
 use crate::matching::channels::Lengths;
 use crate::matching::collectives::instances::HostedMember;
+use crate::matching::hash::HashMap;
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
@@ -75,17 +76,17 @@ fn bounds_of_member(
     times: &[&[i64]],
     begins: &[Begins],
     clocks: &[u32],
-) -> BTreeMap<(u32, u32), Vec<Bound>> {
+) -> impl Iterator<Item = ((u32, u32), Vec<Bound>)> {
     let (comm, begins) = (&program.collectives.comms[comm], &begins[comm]);
     let clock = clocks[comm.timeline_of(member.rank)];
     let times = times[member.timeline];
-    let mut from: BTreeMap<(u32, u32), Vec<Bound>> = BTreeMap::new();
+    let mut from = BySender::default();
     for instance in member.received() {
         let at = times[member.ends.at(instance.place()) as usize];
         let (latest, op) = (begins.before(comm, instance, member.rank), comm.instances[instance].op);
         let kind = BoundKind::collective(op, comm.size);
         let mut bound = |(begin, sender): (i64, u32)| {
-            from.entry((sender, clock)).or_default().push(Bound { distance: at - begin, at, kind });
+            from.of(sender).push(Bound { distance: at - begin, at, kind });
         };
         latest.on_another_clock(clock).map(&mut bound);
         // One that ends before it began on its own clock shows that this is not one clock. A fence may not have synchronised.
@@ -93,7 +94,29 @@ fn bounds_of_member(
             latest.of_all().filter(|(_, sender)| *sender == clock).map(bound);
         }
     }
-    from
+    from.lists.sort_unstable_by_key(|list| list.0);
+    from.lists.into_iter().map(move |(sender, bounds)| ((sender, clock), bounds))
+}
+
+/// Bounds of one receiver by the clock of their sender, which often is the one of the bound before.
+#[derive(Default)]
+struct BySender {
+    lists: Vec<(u32, Vec<Bound>)>,
+    /// Where in `lists` a sender is, and where the last one was.
+    places: HashMap<u32, usize>,
+    last: usize,
+}
+
+impl BySender {
+    fn of(&mut self, sender: u32) -> &mut Vec<Bound> {
+        if self.lists.get(self.last).is_none_or(|last| last.0 != sender) {
+            self.last = *self.places.entry(sender).or_insert_with(|| {
+                self.lists.push((sender, Vec::new()));
+                self.lists.len() - 1
+            });
+        }
+        &mut self.lists[self.last].1
+    }
 }
 
 /// Messages of a stretch that a rank tells of at most. Chosen by hand.
