@@ -31,34 +31,54 @@ pub(super) fn attribute(
     part: &mut AnalysisSums,
 ) -> Result<()> {
     let mpi = mpi_regions(&stages.opened.definitions);
-    for parallelism in parallelism {
-        part.new_path(parallelism.windows().count);
-    }
-    // Its main location is in the timeline that the locations of a process share.
-    for timeline in stages.loaded.program.shared_timelines() {
-        let locations = stages.loaded.locations_of(timeline).into_iter();
-        let events: u64 = locations.map(|(own, number)| stages.loaded.locations[own][number].summary.events).sum();
-        let stretches: Vec<&[(i64, i64)]> = paths.iter().map(|path| path.stretches[timeline].as_slice()).collect();
-        if stretches.iter().any(|stretches| !stretches.is_empty()) {
-            let process = stages.loaded.program.number(timeline).0;
-            for ((stretches, parallelism), path) in stretches.iter().zip(parallelism).zip(&mut part.paths) {
-                add_process(process, stretches, parallelism, path);
-            }
-            let sweeps = stretches.iter().zip(parallelism);
-            let sweeps = sweeps.map(|(&stretches, parallelism)| Sweep::new(stretches, parallelism)).collect();
-            let scan = Follow {
-                mpi: &mpi,
-                times: stages.times(timeline, 0),
-                tree: CallTree::default(),
-                stack: Vec::new(),
-                deeper: 0,
-                sweeps,
-            };
-            scan.run(stages, timeline, part)?;
+    let shares = stages.shares();
+    let nothing = || -> Vec<PathPart> { parallelism.iter().map(|own| part.new_path(own.windows().count)).collect() };
+    let parts = stages.opened.workers.run(shares.len(), progress, |share, advance| {
+        let mut sums = nothing();
+        for timeline in shares[share].clone().map(LocalTimeline::at) {
+            follow(stages, paths, parallelism, &mpi, timeline, &mut sums)?;
+            let locations = stages.loaded.locations_of(timeline).into_iter();
+            advance(locations.map(|(own, number)| stages.loaded.locations[own][number].summary.events).sum());
         }
-        progress.advance(events);
+        Ok(sums)
+    })?;
+    let mut whole = nothing();
+    for part in parts {
+        whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
     }
+    part.paths = whole;
     Ok(())
+}
+
+/// Adds the `paths` of all stages, as far as they are at the process of `timeline`, which its locations share.
+fn follow(
+    stages: &StagedTrace<'_>,
+    paths: &[Path],
+    parallelism: &[Parallelism],
+    mpi: &HashSet<RegionId>,
+    timeline: LocalTimeline,
+    sums: &mut [PathPart],
+) -> Result<()> {
+    let stretches: Vec<&[(i64, i64)]> = paths.iter().map(|path| path.stretches[timeline].as_slice()).collect();
+    if stretches.iter().all(|stretches| stretches.is_empty()) {
+        return Ok(());
+    }
+    let process = stages.loaded.program.number(timeline).0;
+    for ((stretches, parallelism), path) in stretches.iter().zip(parallelism).zip(&mut *sums) {
+        add_process(process, stretches, parallelism, path);
+    }
+    let sweeps = stretches.iter().zip(parallelism);
+    let sweeps = sweeps.map(|(&stretches, parallelism)| Sweep::new(stretches, parallelism)).collect();
+    let follow = Follow {
+        mpi,
+        // Its main location is in the timeline that the locations of a process share.
+        times: stages.times(timeline, 0),
+        tree: CallTree::default(),
+        stack: Vec::new(),
+        deeper: 0,
+        sweeps,
+    };
+    follow.run(stages, timeline, sums)
 }
 
 /// What does not depend on regions.
@@ -131,7 +151,7 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    fn run(mut self, stages: &StagedTrace<'_>, timeline: LocalTimeline, part: &mut AnalysisSums) -> Result<()> {
+    fn run(mut self, stages: &StagedTrace<'_>, timeline: LocalTimeline, sums: &mut [PathPart]) -> Result<()> {
         let archive = &stages.opened.archive;
         let location = &stages.loaded.locations[timeline][0];
         let id = stages.opened.definitions.locations[location.index].id;
@@ -154,7 +174,7 @@ impl Follow<'_> {
             })
             .map_err(|error| error.in_file(&archive.event_path(id)).at_location(id))?;
         self.until([i64::MAX; 2], true);
-        for (sweep, path) in self.sweeps.into_iter().zip(&mut part.paths) {
+        for (sweep, path) in self.sweeps.into_iter().zip(sums) {
             for ((kind, node), sum) in sweep.sums {
                 path.length[kind] += sum[0];
                 let whole = path.by_call_path.at(&self.tree, node, ());

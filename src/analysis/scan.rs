@@ -15,8 +15,10 @@ use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_execution::call_tree::CallTree;
 use clc_execution::windows::Windows;
 use clc_trace::progress::{BLOCK, Progress};
+use clc_trace::workers::Advance;
 use clc_trace::{Definitions, Error, Event, EventNumber, RegionId, Result, WindowId};
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Deepest nesting of regions that is followed: bounds the memory that a damaged trace, or one of a runaway recursion, can take.
 pub(super) const DEPTH: usize = 1 << 16;
@@ -74,7 +76,7 @@ fn initialising_regions(definitions: &Definitions) -> HashSet<RegionId> {
     definitions.regions.iter().filter(|region| initialises(&region.name)).map(|region| region.id).collect()
 }
 
-/// Scans all hosted processes.
+/// Scans all hosted processes, as many of them at a time as there are threads.
 ///
 /// # Errors
 /// The event files cannot be read again.
@@ -83,82 +85,135 @@ pub(super) fn scan(
     windows: &[Windows],
     progress: &dyn Progress,
 ) -> Result<ScannedOperations> {
-    let program = &stages.loaded.program;
-    let mpi = mpi_regions(&stages.opened.definitions);
-    let calls = Calls::of(&stages.opened.definitions);
-    let initialising = initialising_regions(&stages.opened.definitions);
-    let mut scanned = ScannedOperations {
-        operations: Vec::new(),
-        processes: Vec::new(),
-        computing: windows.iter().map(|windows| vec![0; windows.count]).collect(),
-        traffic: TrafficSums::new(stages.opened, windows.last().copied().unwrap_or(Windows::new(0, 0, 1))),
-        locks: Vec::new(),
-        without_region: 0,
-        no_regions: false,
+    let definitions = &stages.opened.definitions;
+    let known = KnownRegions {
+        mpi: mpi_regions(definitions),
+        initialising: initialising_regions(definitions),
+        calls: Calls::of(definitions),
     };
-    let events = |timeline| if stages.is_process(timeline) { program.timelines[timeline].len() } else { 0 };
-    let timelines = (0..program.timelines.len()).map(LocalTimeline::at);
-    scanned.operations = timelines.map(|timeline| Operations::new(events(timeline), windows.len())).collect();
-    for process in program.shared_timelines() {
-        let mut own = ScannedProcess { communication: vec![0; windows.len()], ..ScannedProcess::default() };
-        if stages.is_process(process) {
-            own.spans = stages.process_span(process);
-            let locations = stages.loaded.locations_of(process);
-            let mut busy = Busy::new(windows.len(), locations.len() > 1);
-            let barriers = &stages.opened.definitions.thread_barriers;
-            let mut threads = (locations.len() > 1).then(|| ProcessThreads::new(barriers));
-            let (mut locks, mut epochs, several) = (Vec::new(), Vec::new(), locations.len() > 1);
-            for (place, (timeline, number)) in (0..).zip(locations) {
-                let sync = &program.timelines[timeline];
-                let mut operations = std::mem::take(&mut scanned.operations[timeline]);
-                let mut location = LocationScan {
-                    stages,
-                    timeline,
-                    number: number as u32,
-                    mpi: &mpi,
-                    initialising: &initialising,
-                    calls: &calls,
-                    barriers,
-                    threads: threads.as_mut(),
-                    gaps: (place == 0).then(GapRecorder::default),
-                    sync,
-                    next: next_of(sync, number as u32, 0),
-                    times: stages.times(timeline, number),
-                    stack: Vec::new(),
-                    deeper: 0,
-                    operations: &mut operations,
-                    tree: &mut own.tree,
-                    busy: &mut busy,
-                    windows,
-                    scanned: &mut scanned,
-                    sends: OpenRequests::default(),
-                    receives: OpenRequests::default(),
-                    epochs: EpochTracker::new(timeline, several),
-                    locks: None,
-                };
-                location.run(place, progress)?;
-                let gaps = location.gaps.take();
-                locks.extend(location.locks.take());
-                epochs.extend(location.epochs.into_steps());
-                scanned.operations[timeline] = operations;
-                if let Some(gaps) = gaps {
-                    own.gaps = gaps.finish();
-                }
-            }
-            let mut open = OpenEpochs::default();
-            in_order(epochs).iter().for_each(|step| open.apply(step, &mut scanned.operations[step.timeline]));
-            scanned.locks.extend(of_process(program.process_of(program.number(process)).0, locks));
-            own.threads = threads.map(ProcessThreads::finish).unwrap_or_default();
-            own.communication = busy.finish(windows, &mut scanned.computing);
-            scanned.add_spans(&own, windows);
+    let shares = stages.shares();
+    let parts = stages.opened.workers.run(shares.len(), progress, |share, advance| {
+        let mut scanned = ScannedOperations::new(stages, windows);
+        for process in shares[share].clone().map(LocalTimeline::at) {
+            let own = scan_process(stages, windows, &known, process, &mut scanned, advance)?;
+            scanned.processes.push(own);
         }
-        scanned.processes.push(own);
+        Ok(scanned)
+    })?;
+    let mut scanned = ScannedOperations::new(stages, windows);
+    for (share, part) in shares.into_iter().zip(parts) {
+        scanned.merge(stages, share, part);
     }
-    scanned.no_regions = mpi.is_empty() && stages.opened.timelines.processes > 0;
+    scanned.no_regions = known.mpi.is_empty() && stages.opened.timelines.processes > 0;
     Ok(scanned)
 }
 
+/// What regions are.
+struct KnownRegions {
+    mpi: HashSet<RegionId>,
+    initialising: HashSet<RegionId>,
+    calls: Calls,
+}
+
+/// Scans the locations of one process.
+fn scan_process(
+    stages: &StagedTrace<'_>,
+    windows: &[Windows],
+    known: &KnownRegions,
+    process: LocalTimeline,
+    scanned: &mut ScannedOperations,
+    advance: Advance<'_>,
+) -> Result<ScannedProcess> {
+    let program = &stages.loaded.program;
+    let mut own = ScannedProcess { communication: vec![0; windows.len()], ..ScannedProcess::default() };
+    if !stages.is_process(process) {
+        return Ok(own);
+    }
+    own.spans = stages.process_span(process);
+    for timeline in program.timelines_of(process) {
+        scanned.operations[timeline] = Operations::new(program.timelines[timeline].len(), windows.len());
+    }
+    let locations = stages.loaded.locations_of(process);
+    let several = locations.len() > 1;
+    let mut busy = Busy::new(windows.len(), several);
+    let barriers = &stages.opened.definitions.thread_barriers;
+    let mut threads = several.then(|| ProcessThreads::new(barriers));
+    let (mut locks, mut epochs) = (Vec::new(), Vec::new());
+    for (place, (timeline, number)) in (0..).zip(locations) {
+        let sync = &program.timelines[timeline];
+        let mut operations = std::mem::take(&mut scanned.operations[timeline]);
+        let mut location = LocationScan {
+            stages,
+            timeline,
+            number: number as u32,
+            known,
+            barriers,
+            threads: threads.as_mut(),
+            gaps: (place == 0).then(GapRecorder::default),
+            sync,
+            next: next_of(sync, number as u32, 0),
+            times: stages.times(timeline, number),
+            stack: Vec::new(),
+            deeper: 0,
+            operations: &mut operations,
+            tree: &mut own.tree,
+            busy: &mut busy,
+            windows,
+            scanned,
+            sends: OpenRequests::default(),
+            receives: OpenRequests::default(),
+            epochs: EpochTracker::new(timeline, several),
+            locks: None,
+        };
+        location.run(place, advance)?;
+        let gaps = location.gaps.take();
+        locks.extend(location.locks.take());
+        epochs.extend(location.epochs.into_steps());
+        scanned.operations[timeline] = operations;
+        if let Some(gaps) = gaps {
+            own.gaps = gaps.finish();
+        }
+    }
+    let mut open = OpenEpochs::default();
+    in_order(epochs).iter().for_each(|step| open.apply(step, &mut scanned.operations[step.timeline]));
+    scanned.locks.extend(of_process(program.process_of(program.number(process)).0, locks));
+    own.threads = threads.map(ProcessThreads::finish).unwrap_or_default();
+    own.communication = busy.finish(windows, &mut scanned.computing);
+    scanned.add_spans(&own, windows);
+    Ok(own)
+}
+
 impl ScannedOperations {
+    /// Of nothing yet.
+    fn new(stages: &StagedTrace<'_>, windows: &[Windows]) -> ScannedOperations {
+        let timelines = stages.loaded.program.timelines.iter();
+        ScannedOperations {
+            operations: timelines.map(|_| Operations::new(0, windows.len())).collect(),
+            processes: Vec::new(),
+            computing: windows.iter().map(|windows| vec![0; windows.count]).collect(),
+            traffic: TrafficSums::new(stages.opened, windows.last().copied().unwrap_or(Windows::new(0, 0, 1))),
+            locks: Vec::new(),
+            without_region: 0,
+            no_regions: false,
+        }
+    }
+
+    /// Adds the `part` of the processes that follow those so far.
+    fn merge(&mut self, stages: &StagedTrace<'_>, processes: Range<usize>, mut part: ScannedOperations) {
+        for process in processes.map(LocalTimeline::at) {
+            for timeline in stages.loaded.program.timelines_of(process) {
+                self.operations[timeline] = std::mem::take(&mut part.operations[timeline]);
+            }
+        }
+        self.processes.extend(part.processes);
+        for (sums, more) in self.computing.iter_mut().zip(part.computing) {
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        self.traffic.counts.merge(part.traffic.counts);
+        self.locks.extend(part.locks);
+        self.without_region += part.without_region;
+    }
+
     /// Counts a process as computing for as long as it runs, by window.
     fn add_spans(&mut self, process: &ScannedProcess, windows: &[Windows]) {
         for (stage, (from, to)) in process.spans.iter().flatten().copied().enumerate() {
@@ -196,9 +251,7 @@ struct LocationScan<'a, 'b> {
     stages: &'a StagedTrace<'a>,
     timeline: LocalTimeline,
     number: u32,
-    mpi: &'a HashSet<RegionId>,
-    initialising: &'a HashSet<RegionId>,
-    calls: &'a Calls,
+    known: &'a KnownRegions,
     /// Barriers of threads (ascending), where a timeline of its own is tied to others: no communication.
     barriers: &'a [RegionId],
     /// Of processes with several locations.
@@ -228,7 +281,7 @@ struct LocationScan<'a, 'b> {
 
 impl LocationScan<'_, '_> {
     /// Reads the events of the location, which has this `place` among those of its process.
-    fn run(&mut self, place: u32, progress: &dyn Progress) -> Result<()> {
+    fn run(&mut self, place: u32, advance: Advance<'_>) -> Result<()> {
         let (archive, definitions) = (&self.stages.opened.archive, &self.stages.opened.definitions);
         let location = &self.stages.loaded.locations[self.timeline][self.number as usize];
         let id = definitions.locations[location.index].id;
@@ -244,13 +297,13 @@ impl LocationScan<'_, '_> {
             .scan_with(id, &local, |number, raw, event| {
                 counted += 1;
                 if counted == BLOCK {
-                    progress.advance(std::mem::take(&mut counted));
+                    advance(std::mem::take(&mut counted));
                 }
                 last = Some((number, raw));
                 self.event(number, raw, &event)
             })
             .map_err(place)?;
-        progress.advance(counted);
+        advance(counted);
         // What is still open ends with the last event.
         if let Some((number, raw)) = last {
             let end = self.times.map(number, raw);
@@ -319,7 +372,7 @@ impl LocationScan<'_, '_> {
         }
         let caller = self.stack.last();
         let node = self.tree.call(caller.map_or(CallTree::ROOT, |caller| caller.node), region.0);
-        let (mpi, enter) = if self.mpi.contains(&region) {
+        let (mpi, enter) = if self.known.mpi.contains(&region) {
             let time = self.times.map(number, raw);
             if let Some(locks) = &mut self.locks {
                 locks.enter(time);
@@ -347,7 +400,7 @@ impl LocationScan<'_, '_> {
             return;
         }
         if let Some(gaps) =
-            self.gaps.as_mut().filter(|gaps| gaps.is_first() && self.initialising.contains(&frame.region))
+            self.gaps.as_mut().filter(|gaps| gaps.is_first() && self.known.initialising.contains(&frame.region))
         {
             gaps.initialised(frame.region.0, frame.enter, time);
         }
@@ -359,7 +412,7 @@ impl LocationScan<'_, '_> {
         }
         if let Some(window) = frame.window {
             let operation = frame.operation;
-            let change = match self.calls.get(frame.region) {
+            let change = match self.known.calls.get(frame.region) {
                 None => Some(EpochChange::Accessed),
                 Some(SynchronisingCall::WinStart) => Some(EpochChange::Started(operation)),
                 Some(SynchronisingCall::WinComplete) => {
@@ -415,7 +468,7 @@ impl LocationScan<'_, '_> {
         self.operations.of_event[index] = operation;
         self.operations.partner[index] = operation;
         let Some(frame) = self.stack.last_mut() else { return Ok(()) };
-        match (self.sync.kind(index), self.calls.get(frame.region)) {
+        match (self.sync.kind(index), self.known.calls.get(frame.region)) {
             (SyncKind::Send | SyncKind::Fan, _) => frame.visited = Some(index as u32),
             // The end of an exposure epoch was started by nothing that waits.
             (_, Some(SynchronisingCall::WinWait)) => self.operations.partner[index] = Operations::NONE,
@@ -440,7 +493,7 @@ impl LocationScan<'_, '_> {
     fn group_sync(&mut self, window: WindowId) -> Result<()> {
         let Some(frame) = self.stack.last_mut() else { return Ok(()) };
         frame.window = Some(window);
-        if self.calls.get(frame.region) == Some(SynchronisingCall::WinStart) {
+        if self.known.calls.get(frame.region) == Some(SynchronisingCall::WinStart) {
             self.operation()?;
         }
         Ok(())

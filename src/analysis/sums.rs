@@ -106,18 +106,15 @@ impl AnalysisSums {
         }
     }
 
-    /// The critical path of one more stage; nothing of it yet.
-    pub(super) fn new_path(&mut self, windows: usize) -> &mut PathPart {
-        let path = PathPart {
+    /// The critical path of one stage; nothing of it yet.
+    pub(super) fn new_path(&self, windows: usize) -> PathPart {
+        PathPart {
             length: [0; 3],
             by_call_path: ByCallPath::default(),
             by_process: Largest::new(self.entries),
             windows: vec![None; windows],
             stretches: Largest::new(self.entries),
-        };
-        self.paths.push(path);
-        let last = self.paths.len() - 1;
-        &mut self.paths[last]
+        }
     }
 
     /// Times of the hosted processes.
@@ -258,7 +255,8 @@ impl AnalysisSums {
 }
 
 impl PathPart {
-    fn merge(&mut self, other: PathPart) {
+    /// Adds what others know of the same stage.
+    pub(super) fn merge(&mut self, other: PathPart) {
         self.length.iter_mut().zip(other.length).for_each(|(sum, more)| *sum += more);
         self.by_call_path.merge(other.by_call_path, |sum, more| {
             sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
