@@ -156,6 +156,28 @@ mod tests {
     use super::*;
     use crate::kind::BoundKind;
     use clc_trace::CollectiveOp;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_combined_first_is_what_was_added_one_by_one(
+            added in prop::collection::vec((0u32..2, any::<bool>(), 0i64..900, -9i64..9), 0..30), in_order in any::<bool>()
+        ) {
+            let grid = Grid { first: 0, width: 100, count: 9 };
+            let mut added = added;
+            if in_order {
+                added.sort_unstable();
+            }
+            let (mut collector, mut expected) = (WaitsCollector::new(&grid), QuickestWaits::default());
+            for (from, message, at, distance) in added {
+                let kind = if message { BoundKind::MESSAGE } else { BoundKind::WAITED_OF_TIED };
+                let (class, bound) = (Class { from, to: 7, kind }, Bound { distance, at, kind });
+                collector.add(class, bound);
+                expected.add(class, grid.window(at), bound);
+            }
+            prop_assert_eq!(collector.finish(), expected);
+        }
+    }
 
     #[test]
     fn the_hub_is_of_the_largest_group_and_has_sent_most() {
