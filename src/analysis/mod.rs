@@ -27,12 +27,14 @@ use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::Analysis;
 use crate::session::Session;
+use clc_engine::comm::local::LocalTransport;
 use clc_engine::comm::{AnalysisRank, Transport, agree, merge_to_first, merge_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::program::Program;
 use clc_execution::parallelism::Parallelism;
 use clc_execution::path::PathWait;
 use clc_execution::windows::Windows;
+use clc_trace::workers::Workers;
 use clc_trace::{Correction, Result};
 use gaps::Gaps;
 use scan::{ScannedOperations, ScannedProcess};
@@ -81,16 +83,15 @@ pub(crate) fn analyse(
         windows.iter().zip(computing).map(|(&windows, sums)| Parallelism::new(windows, processes, sums)).collect();
 
     progress.step("waits");
-    let mut waiting: Vec<Vec<TimelineWaits>> = Vec::new();
-    for stage in 0..stages.count() {
+    let waiting: Vec<Vec<TimelineWaits>> = by_stage(transport, opened.workers, stages.count(), |transport, stage| {
         let locks = match locks::possible(opened) {
             true => locks::contention(transport, &scanned.locks, stage)?,
             false => Vec::new(),
         };
         let mut found = waits(transport, &loaded.program, &scanned.operations, &locks, stage)?;
         join_paths(&loaded.program, &mut found);
-        waiting.push(found);
-    }
+        Ok(found)
+    })?;
     progress.step("delays");
     let delays = delays(transport, opened, loaded, &scanned, &waiting, options.entries)?;
     progress.step("path");
@@ -119,6 +120,24 @@ pub(crate) fn analyse(
     Ok(Some(report::report(opened, whole, &parallelism, &paths)))
 }
 
+/// What `work` makes of every stage: of one after the other, or of both at the same time if there is no other rank to exchange anything with. Collective over the
+/// analysis ranks.
+///
+/// # Errors
+/// Those of `work`.
+fn by_stage<R: Send>(
+    transport: &mut dyn Transport,
+    workers: Workers,
+    stages: usize,
+    work: impl Fn(&mut dyn Transport, usize) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    if transport.size() > 1 || stages != 2 {
+        return (0..stages).map(|stage| work(transport, stage)).collect();
+    }
+    let (first, second) = workers.both(|| work(transport, 0), || work(&mut LocalTransport::alone(), 1));
+    Ok(vec![first?, second?])
+}
+
 /// What the waits of all stages are blamed on.
 fn delays(
     transport: &mut dyn Transport,
@@ -141,10 +160,14 @@ fn delays(
     }
     let canonical = |region: u32| others.get(&region).copied().unwrap_or(region);
     let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes, canonical, waiting)?;
+    let blamed = by_stage(transport, opened.workers, waiting.len(), |transport, stage| {
+        search.blame(transport, &opened.placement, &waiting[stage], stage)
+    })?;
     let mut sums = DelaySums::new(entries);
     let mut by_process = vec![Costs::default(); scanned.processes.len()];
-    for (stage, waits) in waiting.iter().enumerate() {
-        search.blame(transport, &opened.placement, waits, stage, &mut sums, &mut by_process)?;
+    for (of_stage, costs) in blamed {
+        sums.merge(of_stage);
+        by_process.iter_mut().zip(&costs).for_each(|(sum, more)| sum.add(more));
     }
     for (process, costs) in (0..).map(LocalTimeline).zip(by_process) {
         let largest = costs.largest();

@@ -26,7 +26,8 @@ impl Costs {
         of(0).max(of(1))
     }
 
-    fn add(&mut self, more: &Costs) {
+    /// Adds others.
+    pub(crate) fn add(&mut self, more: &Costs) {
         for stage in 0..2 {
             self.short_term[stage] += more.short_term[stage];
             self.long_term[stage] += more.long_term[stage];
@@ -61,7 +62,7 @@ impl DelaySums {
         }
     }
 
-    /// Adds those of another rank.
+    /// Adds those of another rank, or of another stage.
     pub(crate) fn merge(&mut self, other: DelaySums) {
         let add = |sum: &mut StageTicks, more: StageTicks| (0..2).for_each(|stage| sum[stage] += more[stage]);
         other.by_region.iter().for_each(|(&region, more)| self.by_region.entry(region).or_default().add(more));
@@ -78,8 +79,8 @@ pub(super) struct CostSums<'a> {
     pub(super) done: &'a Done<'a>,
     pub(super) synchronised: &'a Synchronised,
     pub(super) stage: usize,
-    pub(super) sums: &'a mut DelaySums,
-    pub(super) by_process: &'a mut [Costs],
+    pub(super) sums: DelaySums,
+    pub(super) by_process: Vec<Costs>,
     /// What the delayer did.
     pub(super) delayer: ProcessProfile,
     /// How the waits for each hosted process were divided.

@@ -4,7 +4,7 @@
 //! So every process goes through its waits from the last one to the first: what one has led to is known when all waits of others for later operations have told what they have led to.
 //! The result does not depend on the order in which processes go on. Waits that depend on each other in a cycle, as they may where clocks are wrong, are not followed, and neither is what comes before them.
 
-use super::costs::CostSums;
+use super::costs::{CostSums, Costs, DelaySums};
 use super::divided::DividedWaits;
 use crate::analysis::replay::timeline_waits::{OperationWait, TimelineWaits};
 use clc_engine::comm::Transport;
@@ -78,7 +78,7 @@ const TAG_BITS: u32 = 4;
 /// Waits of one process between two looks at the network. Chosen by hand.
 const BURST: usize = 256;
 
-/// Adds the long-term costs of the `waits` of one stage to `costs`; `known` says of the waits of each hosted process which of them were told to the hosts of their delayers. Collective over the analysis ranks.
+/// Adds the long-term costs of the `waits` of one stage to `costs`, and returns all of them, and those of each hosted process; `known` says of the waits of each hosted process which of them were told to the hosts of their delayers. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -88,7 +88,7 @@ pub(super) fn follow(
     mut costs: CostSums<'_>,
     waits: &[TimelineWaits],
     known: &[Vec<bool>],
-) -> Result<()> {
+) -> Result<(DelaySums, Vec<Costs>)> {
     let search = costs.search;
     let divided = std::mem::take(&mut costs.divided).into_iter();
     let processes = (0..).map(LocalTimeline).zip(divided).zip(known).map(|((process, divided), known)| {
@@ -99,7 +99,8 @@ pub(super) fn follow(
     // Nobody leaves the step before while messages of this one can arrive.
     transport.barrier()?;
     debug_assert_eq!(replay.processes.len(), search.gaps.len());
-    run(&mut [&mut replay], &mut Outbox::new(transport)).map(drop)
+    run(&mut [&mut replay], &mut Outbox::new(transport))?;
+    Ok((replay.costs.sums, replay.costs.by_process))
 }
 
 impl LongTerm<'_, '_> {

@@ -179,8 +179,8 @@ impl<'a> DelaySearch<'a> {
         }
     }
 
-    /// Blames the `waits` of all hosted timelines in one stage, and adds what they cost to `sums`; `by_process` has those of each hosted process. Collective
-    /// over the analysis ranks.
+    /// Blames the `waits` of all hosted timelines in one stage. Returns what they cost, without a list of processes, and that of each hosted process. Collective over
+    /// the analysis ranks.
     ///
     /// # Errors
     /// Failures of the transport.
@@ -190,9 +190,7 @@ impl<'a> DelaySearch<'a> {
         placement: &Placement,
         waits: &[TimelineWaits],
         stage: usize,
-        sums: &mut DelaySums,
-        by_process: &mut [Costs],
-    ) -> Result<()> {
+    ) -> Result<(DelaySums, Vec<Costs>)> {
         let done = Done::new(self.operations, &self.gaps, &self.places, waits, self.initialised[stage], stage);
         let synchronised = self.synchronised(transport, placement, waits, stage)?;
         let here = transport.rank();
@@ -203,6 +201,7 @@ impl<'a> DelaySearch<'a> {
         let delayer = self.places.profile();
         let divided = self.gaps.iter().map(|_| DividedWaits::default()).collect();
         let synchronised = &synchronised;
+        let (sums, by_process) = (DelaySums::new(0), vec![Costs::default(); self.gaps.len()]);
         let mut costs = CostSums { search: self, done: &done, synchronised, stage, sums, by_process, delayer, divided };
         let mut known: Vec<Vec<bool>> = vec![Vec::new(); self.gaps.len()];
         let mut waiter = self.places.profile();
