@@ -53,13 +53,16 @@ fn an_independent_judge_finds_the_same_waiting_times() {
 }
 
 #[test]
-fn the_same_on_any_number_of_ranks() {
+fn the_same_on_any_number_of_ranks_and_threads() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let more = "--pattern mix --ranks 8 --threads 2 --events 3k --clock mixed --seed 5";
     let trace = simulated(directory.path(), "trace", more);
     let one = report(with_ranks(1), &trace, &[]);
     assert!(number(&one["analysis"]["critical_path"]["after"]["changes"]) > 10.0);
-    assert!(report(alone(), &trace, &[])["analysis"] == one["analysis"], "another analysis without MPI");
+    for threads in ["1", "2", "3", "8"] {
+        let alone = analysis(&trace, &["--threads", threads]);
+        assert!(alone == one["analysis"], "another analysis without MPI by {threads} threads");
+    }
     for ranks in [2, 3, 7, 8, 9] {
         let several = report(with_ranks(ranks), &trace, &[]);
         // Not assert_eq: nobody wants to read both.
