@@ -180,7 +180,10 @@ impl<'a> Estimation<'a> {
     /// Begins again, with a clock per process on the nodes of these clocks as well.
     fn split(&mut self, clocks: &[u32]) -> Result<()> {
         let node = |&clock: &u32| self.inputs.nodes[self.map.first_timeline[clock as usize] as usize];
-        let split = self.split.iter().copied().chain(clocks.iter().map(node)).collect();
+        let split: Vec<u32> = self.split.iter().copied().chain(clocks.iter().map(node)).collect();
+        if split[self.split.len()..].iter().all(|node| self.split.contains(node)) {
+            return Err(Error::new("clocks of nodes cannot be split twice; this is a bug"));
+        }
         *self = Estimation::begin(self.inputs, split)?;
         Ok(())
     }

@@ -96,6 +96,14 @@ impl ClockMap {
     }
 }
 
+impl ClockMap {
+    /// Whether several processes have this clock, so that each can be given one of its own. Locations with timelines of their own keep the clock of their process.
+    pub(crate) fn can_be_split(&self, clock: u32) -> bool {
+        let processes = self.of_timeline.len() - self.own.len();
+        self.of_timeline[..processes].iter().filter(|&&own| own == clock).nth(1).is_some()
+    }
+}
+
 /// Whether any of these offsets is farther than `apart` ticks from a clock, beyond whose own measurements it can drift.
 fn differ(offsets: &[ClockOffset], measured: &[ClockOffset], clock: &LinearClock, apart: f64) -> bool {
     offsets.iter().any(|offset| {
@@ -131,6 +139,14 @@ mod tests {
         assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[]), 1);
         // Beyond its measurements a clock may drift.
         assert_eq!(clocks(&[(0, 5)], &[(0, 5), (1_000_000, 95)]), 1);
+    }
+
+    #[test]
+    fn only_clocks_of_several_processes_can_be_split() {
+        let thread = |of: u32| OwnTimeline { of: TimelineNumber(of), location: 1 };
+        let map = |split: &[u32]| ClockMap::new(&[0, 1, 1], &[], &[thread(0), thread(1)], split, 20.0).expect("a map");
+        assert_eq!([0, 1].map(|clock| map(&[]).can_be_split(clock)), [false, true]);
+        assert_eq!([0, 1, 2].map(|clock| map(&[1]).can_be_split(clock)), [false; 3]);
     }
 
     #[test]

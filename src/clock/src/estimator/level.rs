@@ -38,7 +38,7 @@ impl Estimator {
     /// One level.
     pub(super) fn step(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
         let clocks = map.bases.len();
-        if let Some(decision) = self.first_look(table, clocks) {
+        if let Some(decision) = self.first_look(table, map) {
             return decision;
         }
         let now = self.interpolated(&grid, clocks);

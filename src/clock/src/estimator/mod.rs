@@ -266,13 +266,14 @@ impl Estimator {
     }
 
     /// At the first look: whether there is nothing to estimate, or clocks do not hold for whole nodes; else how many windows there will be.
-    fn first_look(&mut self, table: &BoundTable, clocks: usize) -> Option<Decision> {
+    fn first_look(&mut self, table: &BoundTable, map: &ClockMap) -> Option<Decision> {
         if self.grid.is_some() {
             return None;
         }
         let early = -SHARED_CLOCK * self.resolution as f64;
-        let split: Vec<u32> =
-            table.shared.iter().filter(|(_, least)| (**least as f64) < early).map(|(clock, _)| *clock).collect();
+        let early = table.shared.iter().filter(|(_, least)| (**least as f64) < early).map(|(clock, _)| *clock);
+        // What threads of one process with clocks of their own tell of each other is no reason to look again.
+        let split: Vec<u32> = early.filter(|&clock| map.can_be_split(clock)).collect();
         if !split.is_empty() {
             return Some(Decision::Split(split));
         }
@@ -282,7 +283,7 @@ impl Estimator {
             let reason = "there are no messages between nodes to estimate clocks from";
             return Some(Decision::Nothing(reason.into()));
         }
-        self.set_finest(table, clocks);
+        self.set_finest(table, map.bases.len());
         None
     }
 

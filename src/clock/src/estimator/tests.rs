@@ -194,3 +194,24 @@ fn clocks_that_drift_evenly_do_not_bend_by_what_late_messages_feign() {
     let worst = (0..6000).map(off).max().unwrap();
     assert!(worst <= 100, "{worst}");
 }
+
+#[test]
+fn only_nodes_of_several_processes_are_divided() {
+    // A message within clock 0 arrives a millisecond too early: clocks of two processes, or of two threads of one, which keep the clock of their process.
+    let messages = ping_pong(100, 1_000_000, 2000, 0);
+    let divided = |nodes: &[u32]| {
+        let map = ClockMap::new(nodes, &[], &[], &[], 20.0).unwrap();
+        let limits = MeasurementLimits::default();
+        let mut estimator = Estimator::new(&map, 1_000_000_000, Method::Network, Reference::Auto, limits);
+        let grid = Grid::new(0, 100_000_000, observed_windows(2));
+        let mut table = BoundTable::default();
+        table.share(0, -1_000_000);
+        for &(a, b, sent, at) in &messages {
+            let bounds = table.pairs.entry((a, b)).or_default();
+            bounds.add(grid.window(at), Bound { distance: at - sent, at, kind: BoundKind::MESSAGE }, 1);
+        }
+        estimator.level(&table, grid, &map)
+    };
+    assert!(matches!(divided(&[0, 0, 1]), Decision::Split(clocks) if clocks == [0]));
+    assert!(matches!(divided(&[0, 1, 1]), Decision::Level(..)));
+}
