@@ -7,7 +7,7 @@
 use crate::clocks::latency::settle_latency;
 use crate::clocks::model_selection::{Selected, SelectedClocks, choose, undisturbed};
 use crate::clocks::waiting_calls::WaitingCallSearch;
-use crate::pipeline::load::{LoadOptions, LocalTrace, load_with};
+use crate::pipeline::load::{Known, LoadOptions, LocalTrace, load_with};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockEstimate, Warnings};
 use clc_clock::estimator::{Decision, Estimator, observed_windows};
@@ -367,7 +367,9 @@ fn adopt(
     if disordered[0] != 0 {
         let latency = loaded.program.latency;
         // Its warnings are those of the first time.
-        *loaded = load_with(transport, opened, options, Some(refined), progress, &mut Warnings::default())?;
+        let fences = Some(std::mem::take(&mut loaded.program.taken_back));
+        let known = Known { clocks: Some(refined), fences };
+        *loaded = load_with(transport, opened, options, known, progress, &mut Warnings::default())?;
         loaded.program.set_latency(latency);
         return Ok(());
     }

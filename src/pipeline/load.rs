@@ -14,8 +14,8 @@ use clc_engine::matching::messages::match_messages;
 use clc_engine::matching::split::{self, Numbers, SplitTimeline};
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::matching::within::accelerators::AcceleratorCalls;
-use clc_engine::replay::program::{OwnTimelines, Program};
-use clc_engine::replay::settle::settle;
+use clc_engine::replay::program::{OwnTimelines, Program, TakenBack};
+use clc_engine::replay::settle::{SettledFences, settle};
 use clc_trace::progress::Progress;
 use clc_trace::{LocationId, MpiRank, OwnTimeline, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::latency::LatencyBasis;
@@ -35,10 +35,19 @@ pub fn load(
     progress: &dyn Progress,
     warnings: &mut Warnings,
 ) -> Result<LocalTrace> {
-    load_with(transport, opened, options, None, progress, warnings)
+    load_with(transport, opened, options, Known::default(), progress, warnings)
 }
 
-/// [`load`] with clocks that are known already.
+/// What is known of a trace that is loaded a second time.
+#[derive(Debug, Default)]
+pub(crate) struct Known<'a> {
+    /// Its clocks.
+    pub clocks: Option<&'a RefinedClocks>,
+    /// Fences that are no barriers.
+    pub fences: Option<TakenBack>,
+}
+
+/// [`load`] with what is known already.
 ///
 /// # Errors
 /// As [`load`].
@@ -46,14 +55,14 @@ pub(crate) fn load_with(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     options: &LoadOptions,
-    refined: Option<&RefinedClocks>,
+    known: Known<'_>,
     progress: &dyn Progress,
     warnings: &mut Warnings,
 ) -> Result<LocalTrace> {
     let hosted = opened.placement.hosted_by(transport.rank());
     let table = CommTable::new(&opened.definitions);
     let first = TimelineNumber(hosted.start as u32);
-    let scanned = scan_hosted(transport, opened, hosted, &table, options, refined, progress)?;
+    let scanned = scan_hosted(transport, opened, hosted, &table, options, known.clocks, progress)?;
     let Scanned { mut extracts, mut locations, warnings: odd, with_orders, with_own } = scanned;
     odd.into_iter().for_each(|odd| warnings.merge(odd));
 
@@ -98,7 +107,8 @@ pub(crate) fn load_with(
         ..Program::default()
     };
     program.index_communicators();
-    settle(transport, &mut program)?;
+    let fences = known.fences.map_or(SettledFences::Sought(options.fences), SettledFences::Known);
+    settle(transport, &mut program, fences)?;
     let latency_basis = LatencyBasis::default();
     Ok(LocalTrace { program, own, locations, shift, span, raw_origin, leftovers, joined_communicators, latency_basis })
 }

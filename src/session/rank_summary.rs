@@ -205,7 +205,7 @@ pub(super) fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
         let names: Vec<String> =
             messages.contradicted.keys().map(|(from, to)| format!("rank {from} to {to}")).collect();
         sum.warnings.add(format!(
-            "what was inferred about missing message records contradicts the rest of the trace and is not used: {}",
+            "orders that were inferred, where records are missing or between threads that share channels or have clocks of their own, contradict the rest of the trace and are not used: {}",
             list(&names, 8, names.len())
         ));
     }

@@ -11,6 +11,7 @@ use clc_trace::{
     AttributeId, CallParameter, ClockOffset, CommId, CommMembers, Communicator, Event, LocationId, Message, MpiRank,
     ParameterId, RegionId, Window, WindowId, WindowTransfer,
 };
+use std::path::Path;
 use std::process::Command;
 
 const US: i64 = 1000;
@@ -88,9 +89,8 @@ fn streams_in_order_are_checked_and_stay_with_their_process() {
     // Nothing is moved.
     let out = directory.path().join("out");
     run(alone().args(["-q", "-o"]).arg(&out).arg(&path)).expect(0, "correct");
-    let print = |path: &std::path::Path| {
-        run(Command::new("otf2-print").arg(path.join("traces.otf2"))).expect(0, "otf2-print").stdout
-    };
+    let print =
+        |path: &Path| run(Command::new("otf2-print").arg(path.join("traces.otf2"))).expect(0, "otf2-print").stdout;
     assert_eq!(print(&out), print(&path));
 }
 
@@ -104,9 +104,8 @@ fn a_wait_that_ends_before_the_work_has_another_clock() {
     assert_corrected(&one_kernel(50), WAIT, 1, 1);
 }
 
-/// Kernels of two streams in turns, whose launches name their streams; the last call waits for one of them only.
-#[test]
-fn calls_may_name_their_streams() {
+/// Kernels of two streams in turns, whose launches name their streams; the last call waits for one of them only. The first stream is 40 us behind, the second one 100 us ahead.
+fn two_streams() -> Trace {
     let launches = (0..4).map(|k| call(CU_LAUNCH, 100 + 10 * k, 105 + 10 * k));
     let host: Vec<Happens> = launches.chain([call(STREAM_WAIT, 150, 320)]).collect();
     let kernels = |first: i64| vec![call(KERNEL, first, first + 50), call(KERNEL, first + 60, first + 100)];
@@ -115,16 +114,49 @@ fn calls_may_name_their_streams() {
     for (number, stream) in [(0, 1), (2, 2), (4, 1), (6, 2), (9, 2)] {
         trace.references.insert((0, 0, number), stream);
     }
+    trace
+}
+
+#[test]
+fn calls_may_name_their_streams() {
+    let trace = two_streams();
     let directory = tempfile::tempdir().expect("a directory");
     let path = written(directory.path(), &trace);
     let before = report(&path, &["check", "--presync", "none"], 1);
-    // The first stream is 40 us behind, the second one 100 us ahead.
     assert_eq!((found(&before, ISSUE), found(&before, WAIT)), ((4, 1), (1, 1)), "{}", before["violations"]);
     assert_corrected(&trace, ISSUE, 4, 1);
     assert_corrected(&trace, WAIT, 1, 1);
     // libotf2 reads the attributes that were written.
     let printed = run(Command::new("otf2-print").arg(path.join("traces.otf2"))).expect(0, "otf2-print").stdout;
     assert!(printed.contains("CUDA_STREAM_REF"), "{printed}");
+}
+
+/// Location and time of both ends of the arrows of a kind, as Perfetto shows them.
+pub(crate) fn arrows(path: &Path, kind: &str, window: &[&str]) -> Vec<[(u64, f64); 2]> {
+    let said = run(alone().args(["export", "--presync", "none", "-o", "-"]).args(window).arg(path)).expect(0, "export");
+    let all: serde_json::Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let of = |phase: &'static str| {
+        let events = all["traceEvents"].as_array().expect("a list").iter();
+        let of_kind = events.filter(move |event| event["ph"] == phase && event["name"] == kind);
+        of_kind.map(|event| (event["tid"].as_u64().expect("a number"), event["ts"].as_f64().expect("a number")))
+    };
+    of("s").zip(of("f")).map(|(from, to)| [from, to]).collect()
+}
+
+/// At the times that were recorded: the first kernel begins 25 us before its launch, and the wait is over 95 us before the last kernel.
+#[test]
+fn perfetto_shows_what_streams_wait_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &two_streams());
+    let issued: [[(u64, f64); 2]; 4] =
+        [[(0, 25.0), (1, 0.0)], [(0, 45.0), (1, 60.0)], [(0, 35.0), (2, 240.0)], [(0, 55.0), (2, 300.0)]];
+    assert_eq!(arrows(&path, ISSUE, &[]), issued);
+    let waits: [[(u64, f64); 2]; 1] = [[(2, 340.0), (0, 245.0)]];
+    assert_eq!(arrows(&path, WAIT, &[]), waits);
+    // Both ends are in the window.
+    let window = ["--window", "20us:250us"];
+    assert_eq!(arrows(&path, ISSUE, &window), issued[1..3]);
+    assert!(arrows(&path, WAIT, &window).is_empty());
 }
 
 #[test]

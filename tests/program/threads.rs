@@ -1,5 +1,6 @@
 //! Threads whose clocks are not those of their processes: what is a timeline of its own, and what ties it to the others.
 
+use crate::accelerators::arrows;
 use crate::by_hand::{self, written};
 use crate::common::{alone, found, report, run};
 use crate::reference::against::{on_ranks, write, write_with};
@@ -223,6 +224,20 @@ fn nobody_leaves_a_barrier_before_all_have_arrived() {
     let main = vec![fork(10, 2), begin(11), a, b, end(400), join(900)];
     let worker = vec![begin(110), c, d, end(410)];
     assert_corrected(&with_partner(vec![(main, 0), (worker, 20)]), "thread_barrier", 2, 1);
+}
+
+/// Perfetto shows for each thread the last of the others that has entered the barrier.
+#[test]
+fn who_leaves_a_barrier_waits_for_the_last_of_the_others() {
+    let thread = |entered: i64, left: i64| [vec![begin(110)], barrier(entered, left).to_vec(), vec![end(500)]].concat();
+    let main = [vec![fork(100, 3)], thread(300, 402), vec![join(510)]].concat();
+    let all = with_partner(vec![(main, 0), (thread(200, 401), 0), (thread(250, 400), 0)]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &all);
+    let found = arrows(&path, "thread_barrier", &[]);
+    // Locations, and times since the first event.
+    let expected: [[(u64, f64); 2]; 3] = [[(2, 150.0), (0, 302.0)], [(0, 200.0), (1, 301.0)], [(0, 200.0), (2, 300.0)]];
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -94,6 +94,64 @@ fn a_fence_that_somebody_left_before_another_came_is_none() {
     }
 }
 
+/// Twenty fences that last for 300, all but the third with accesses before. That one lasts for 50, and process 1 comes 50 after process 0 has left. Until the fifth the clock of process 1 is behind.
+fn one_that_was_left_early(behind: i64) -> Trace {
+    let fences = |late: i64, behind: i64| -> Vec<(i64, Event)> {
+        let one = |k: i64| {
+            let time = 1000 * k - if k <= 5 { behind } else { 0 };
+            match k {
+                3 => fence(time + late, time + late + 50),
+                _ => [vec![put(time - 100)], fence(time, time + 300)].concat(),
+            }
+        };
+        (1..=20).flat_map(one).collect()
+    };
+    trace(&[(fences(0, 0), 0), (fences(100, behind), 0)])
+}
+
+#[test]
+fn where_clocks_are_right_a_fence_that_somebody_left_early_is_none() {
+    for (name, behind, choice, expected) in [
+        ("right", 0, "auto", (19, 0)),
+        // How long the fences beside it take leaves room for it.
+        ("right", 0, "all", (20, 1)),
+        // Others show that the clocks are wrong, too.
+        ("wrong", 400, "auto", (20, 5)),
+        ("wrong", -400, "auto", (20, 5)),
+    ] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = written(directory.path(), &one_that_was_left_early(behind));
+        for ranks in [1, 2] {
+            let mut command = if ranks == 1 { alone() } else { with_ranks(ranks) };
+            let arguments = ["check", "--presync", "none", "--fences", choice, "--report", "-", "-q"];
+            let said = run(command.args(arguments).arg(&path));
+            let report: Value = serde_json::from_str(&said.stdout).expect("JSON");
+            assert_eq!(found(&report, "fence"), expected, "{name} {choice} {ranks}");
+        }
+    }
+}
+
+#[test]
+fn more_fences_that_are_violated_than_anything_that_holds_show_wrong_clocks() {
+    // Process 1 is 500 behind, and nothing is accessed; a few messages say nothing against that, as many as fences do.
+    let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };
+    for (messages, expected) in [(4, (5, 5)), (5, (0, 0))] {
+        let own = |sends: bool| -> Vec<(i64, Event)> {
+            let fences = (1..=5).flat_map(|k| fence(1000 * k, 1000 * k + 5));
+            let one = |k: i64| match sends {
+                true => (10_000 + 10 * k, Event::MpiSend(message(1))),
+                false => (20_000 + 10 * k, Event::MpiRecv(message(0))),
+            };
+            fences.chain((0..messages).map(one)).collect()
+        };
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = written(directory.path(), &trace(&[(own(true), 0), (own(false), 500)]));
+        let said = run(alone().args(["check", "--presync", "none", "--report", "-", "-q"]).arg(&path));
+        let report: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        assert_eq!(found(&report, "fence"), expected, "{messages} messages");
+    }
+}
+
 #[test]
 fn accesses_under_a_lock_end_at_no_fence_and_are_named() {
     let lock = WindowLock { window: WINDOW, remote: 0, lock: 0, kind: 0 };
@@ -132,7 +190,9 @@ fn calls_that_never_left_a_record_are_named_beside_others_that_did() {
     };
     let mut sends: Vec<(i64, Event)> = (1..=3).flat_map(|k| own("MPI_Send", Event::MpiSend(message(1)), k)).collect();
     sends.extend(call("MPI_Send", 5000, 5001, &[]));
-    let receives = (1..=3).flat_map(|k| own("MPI_Recv", Event::MpiRecv(message(0)), k)).collect();
+    // The other process has sent to nobody else.
+    let receives = (1..=3).flat_map(|k| own("MPI_Recv", Event::MpiRecv(message(0)), k));
+    let receives = receives.chain(call("MPI_Send", 5000, 5001, &[])).collect();
     let trace = trace(&[(sends, 0), (receives, 0)]);
     let directory = tempfile::tempdir().expect("a directory");
     let path = written(directory.path(), &trace);
@@ -142,6 +202,19 @@ fn calls_that_never_left_a_record_are_named_beside_others_that_did() {
         assert!(said.contains("6  MPI_Neighbor_alltoall without a record"), "{said}");
         assert!(!said.contains("MPI_Send without"), "{said}");
     }
+}
+
+#[test]
+fn calls_that_leave_a_record_later_are_not_named() {
+    // The sample of 256 events has sends to nobody only.
+    let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };
+    let silent = (1..=300).flat_map(|k| call("MPI_Send", 10 * k, 10 * k + 1, &[]));
+    let sends = silent.chain(call("MPI_Send", 5000, 5005, &[(5004, Event::MpiSend(message(1)))])).collect();
+    let receives = call("MPI_Recv", 5000, 5010, &[(5009, Event::MpiRecv(message(0)))]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace(&[(sends, 0), (receives, 0)]));
+    let said = run(alone().args(["check", "--presync", "none"]).arg(&path)).expect(0, "check").stdout;
+    assert!(!said.contains("without a record"), "{said}");
 }
 
 #[test]

@@ -20,6 +20,8 @@ struct OnWindow {
     accessed: bool,
 }
 
+/// A fence without operations that counts as a barrier, unless clocks speak against it.
+pub(crate) const ASSUMED: CollectiveOp = CollectiveOp::WIN_FENCE_ASSUMED;
 /// What stands for an operation that constrains nobody.
 const NOTHING: CollectiveOp = CollectiveOp::CREATE_HANDLE;
 
@@ -60,7 +62,11 @@ pub(crate) fn calls_on(
         .map(|j| fences[j])
         .collect();
     let call = |(k, call): (usize, &OnWindow)| {
-        let op = if barriers.contains(&k) { CollectiveOp::BARRIER } else { NOTHING };
+        let op = match barriers.contains(&k) {
+            true if accessed(k) => CollectiveOp::BARRIER,
+            true => ASSUMED,
+            false => NOTHING,
+        };
         let op = if k >= complete && call.fence { CollectiveOp::BARRIER } else { op };
         let collective = Collective { op, comm: CommId(u32::MAX), root: clc_trace::Root::None, sent: 0, received: 0 };
         Call { begin: call.begin, end: call.end, collective }

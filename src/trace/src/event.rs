@@ -77,6 +77,11 @@ impl CollectiveOp {
         }
     }
 
+    /// Whether it is a step of threads or streams of one process.
+    pub fn is_within_process(self) -> bool {
+        (Self::ACCELERATOR_WAIT.0..=Self::THREAD_FORK.0).contains(&self.0)
+    }
+
     /// The name MPI gives to the operation, in lower case without prefix ("allreduce").
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 23] = [

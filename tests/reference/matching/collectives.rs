@@ -84,9 +84,12 @@ pub(super) fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timel
         for k in 0..complete {
             let instance: Vec<Call> = sequences.iter().map(|sequence| sequence[k]).collect();
             let root = place.root(k).unwrap();
+            if found.no_barriers.contains(&end((&members[0], &instance[0]))) {
+                continue;
+            }
             match constraints(trace, rules, &place, root, &instance) {
                 Some(pairs) => {
-                    found.dependencies.extend(pairs);
+                    found.dependencies.extend(pairs.iter().copied());
                     let op = instance.first().map(|call| call.collective.op);
                     let between_groups = place.first > 0 && op.is_some_and(|op| class(op, rules) == Some(Kind::Prefix));
                     if members.len() > 1 && op.is_some_and(|op| class(op, rules).is_some()) && !between_groups {
@@ -94,6 +97,8 @@ pub(super) fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timel
                             let event = |index| EventRef { process: process.place(), index };
                             found.calls.extend([call.begin, call.end].map(event));
                         }
+                        let first = end((&members[0], &instance[0]));
+                        found.instances.push(Instance { assumed: op == Some(windows::ASSUMED), first, pairs });
                         found.groups.push(members.iter().map(|process| process.place()).collect());
                         let kind = op.and_then(|op| class(op, rules));
                         found.tells.extend(tells(kind, rank_of(root, members), &place));
@@ -119,7 +124,7 @@ fn constraints(trace: &Trace, rules: &Rules, place: &Place, root: Root, instance
     let members = &place.members[..];
     let ranks = 0..members.len();
     let mu = |from: usize, to: usize| latency(trace, rules, members[from].place(), members[to].place());
-    let barrier = matches!(op, CollectiveOp::BARRIER | CollectiveOp::CREATE_HANDLE_OF_ALL);
+    let barrier = matches!(op, CollectiveOp::BARRIER | windows::ASSUMED | CollectiveOp::CREATE_HANDLE_OF_ALL);
     let sends = |rank: usize| barrier || instance[rank].collective.sent > 0;
     let receives = |rank: usize| barrier || instance[rank].collective.received > 0;
     let pair = |kind: Kind, from: usize, to: usize, latency: i64| Dependency {
@@ -189,6 +194,7 @@ fn class(op: CollectiveOp, rules: &Rules) -> Option<Kind> {
         CollectiveOp::BCAST | CollectiveOp::SCATTER | CollectiveOp::SCATTERV => Some(Kind::OneToAll),
         CollectiveOp::REDUCE | CollectiveOp::GATHER | CollectiveOp::GATHERV => Some(Kind::AllToOne),
         CollectiveOp::BARRIER
+        | windows::ASSUMED
         | CollectiveOp::ALLREDUCE
         | CollectiveOp::ALLGATHER
         | CollectiveOp::ALLGATHERV

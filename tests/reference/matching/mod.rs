@@ -74,12 +74,27 @@ pub(crate) struct Matching {
     pub unmatched_receives: Vec<EventRef>,
     /// Begins and ends of the calls in instances that constrain.
     pub calls: Vec<EventRef>,
+    /// Those instances.
+    pub instances: Vec<Instance>,
+    /// Fences without operations that are no barriers, by their first ends.
+    pub no_barriers: BTreeSet<EventRef>,
     /// Processes that took part in such an instance together.
     pub groups: Vec<Vec<usize>>,
     /// Who tells whom something in such an instance, whatever the number of bytes.
     pub tells: Vec<(usize, usize)>,
     /// Ends of collectives whose instance is not complete on all members, or whose members disagree on it, sorted.
     pub incomplete_collectives: Vec<EventRef>,
+}
+
+/// An instance that constrains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instance {
+    /// A fence without operations.
+    pub assumed: bool,
+    /// The end of its first member.
+    pub first: EventRef,
+    /// What it constrains.
+    pub pairs: Vec<Dependency>,
 }
 
 /// A completed receive: where it was posted, if that is known, where it was complete.
@@ -97,10 +112,32 @@ pub(crate) struct Call {
     pub collective: Collective,
 }
 
-/// Finds all matches of a trace.
+/// Finds all matches of a trace. Fences without operations that are all that is violated are no barriers, unless they are more than what holds.
 pub(crate) fn matching(trace: &Trace, rules: &Rules) -> Matching {
+    let found = matching_without(trace, rules, BTreeSet::new());
+    let times = trace.times();
+    let violated = |pair: &Dependency| {
+        times[pair.receive.process][pair.receive.index] - times[pair.send.process][pair.send.index] < pair.latency
+    };
+    let broken = |instance: &&Instance| instance.pairs.iter().any(violated);
+    let fences: BTreeSet<EventRef> =
+        found.instances.iter().filter(|instance| instance.assumed).filter(broken).map(|fence| fence.first).collect();
+    let single = |pair: &&Dependency| matches!(pair.kind, Kind::PointToPoint | Kind::Acknowledge | Kind::Group);
+    let singles = || found.dependencies.iter().filter(single);
+    let others = singles().filter(|pair| violated(pair)).count()
+        + found.instances.iter().filter(|instance| !instance.assumed).filter(broken).count();
+    let hold = singles().filter(|pair| !violated(pair)).count()
+        + found.instances.iter().filter(|instance| !broken(instance)).count();
+    if rules.fences == Fences::Auto && others == 0 && !fences.is_empty() && fences.len() <= hold {
+        return matching_without(trace, rules, fences);
+    }
+    found
+}
+
+/// The same, with these fences known to be no barriers.
+fn matching_without(trace: &Trace, rules: &Rules, no_barriers: BTreeSet<EventRef>) -> Matching {
     let timelines = trace.timelines();
-    let mut found = Matching::default();
+    let mut found = Matching { no_barriers, ..Matching::default() };
     match_messages(trace, rules, &timelines, &mut found);
     match_steps(trace, rules, &timelines, &mut found);
     collectives::match_collectives(trace, rules, &timelines, &mut found);

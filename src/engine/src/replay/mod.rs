@@ -3,6 +3,7 @@
 
 pub(crate) mod advances;
 pub mod amortise;
+pub(crate) mod assumed_fences;
 pub mod bounds;
 pub mod calls;
 pub(crate) mod canonical;

@@ -10,7 +10,7 @@ use clc_trace::workers::Workers;
 use clc_trace::{LocationId, TimelineNumber};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::semantics::CollectiveClass;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The matched synchronisation events of the timelines that one analysis rank hosts.
@@ -40,7 +40,12 @@ pub struct Program {
     pub comm_index: HashMap<CommIndex, HostedComm>,
     /// Locations with timelines of their own.
     pub own: OwnTimelines,
+    /// Fences that were taken for barriers at first.
+    pub taken_back: TakenBack,
 }
+
+/// Fences that were taken for barriers and are none, by window: each by its place among the constrained operations before any was taken back.
+pub type TakenBack = BTreeMap<CommIndex, BTreeSet<InstanceIndex>>;
 
 /// Timelines of locations whose clock is not that of their process: their numbers follow those of all other timelines, and at the rank that hosts their process
 /// they come last.

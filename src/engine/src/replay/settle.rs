@@ -5,20 +5,45 @@
 //! such a trace contradicts itself.
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport};
-use crate::matching::sync::SyncKind;
+use crate::matching::collectives::fences::Fences;
+use crate::replay::assumed_fences;
 use crate::replay::dataflow;
-use crate::replay::program::Program;
+use crate::replay::program::{Program, TakenBack};
 use crate::replay::stall::{ChannelId, doubtful};
-use clc_trace::{CollectiveOp, Result};
+use clc_trace::Result;
 use std::sync::Arc;
 
-/// Takes channels in doubt out of `program` until none is in a cycle of waiting events. Costs nothing where no channel is in doubt. Collective
-/// over the analysis ranks.
+/// Which fences without operations are taken for barriers.
+#[derive(Debug)]
+pub enum SettledFences {
+    /// To be found out, unless this choice says it.
+    Sought(Fences),
+    /// Those that are not are known.
+    Known(TakenBack),
+}
+
+/// Takes channels in doubt out of `program` until none is in a cycle of waiting events, and fences that were no barriers. Costs nothing where no channel is in doubt, and no fence is without
+/// operations. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn settle(transport: &mut dyn Transport, program: &mut Program) -> Result<()> {
-    settle_fences(transport, program)?;
+pub fn settle(transport: &mut dyn Transport, program: &mut Program, fences: SettledFences) -> Result<()> {
+    match fences {
+        SettledFences::Known(taken_back) => {
+            assumed_fences::take_back(transport, program, taken_back);
+        }
+        SettledFences::Sought(choice) => {
+            if choice == Fences::Auto {
+                assumed_fences::take_back_by_clocks(transport, program)?;
+            }
+            assumed_fences::take_back_in_cycles(transport, program)?;
+        }
+    }
+    settle_channels(transport, program)
+}
+
+/// Takes channels in doubt out of `program` until none is in a cycle of waiting events.
+fn settle_channels(transport: &mut dyn Transport, program: &mut Program) -> Result<()> {
     let in_doubt = program.messages.incoming.iter().any(|channel| channel.trust.in_doubt());
     let mut any = [i64::from(in_doubt)];
     transport.all_reduce(ReduceOp::Max, &mut any)?;
@@ -34,49 +59,6 @@ pub fn settle(transport: &mut dyn Transport, program: &mut Program) -> Result<()
         channels.iter().for_each(|channel| program.take_back(here, channel));
     }
     Ok(())
-}
-
-/// If events wait for each other in a cycle, no fence without operations is taken for a barrier any more. Costs nothing where there are none.
-fn settle_fences(transport: &mut dyn Transport, program: &mut Program) -> Result<()> {
-    let is_assumed = |op: CollectiveOp| op == CollectiveOp::WIN_FENCE_ASSUMED;
-    let comms = &program.collectives.comms;
-    let assumed = comms.iter().any(|comm| comm.instances.iter().any(|instance| is_assumed(instance.op)));
-    let mut any = [i64::from(assumed)];
-    transport.all_reduce(ReduceOp::Max, &mut any)?;
-    if any[0] == 0 || dataflow::stopped_at(transport, program)?.is_none() {
-        return Ok(());
-    }
-    let here = transport.rank();
-    let Program { collectives, timelines, .. } = program;
-    for comm in &mut collectives.comms {
-        let stays: Vec<bool> = comm.instances.iter().map(|instance| !is_assumed(instance.op)).collect();
-        for member in &mut comm.members {
-            let timeline = Arc::make_mut(&mut timelines[member.timeline]);
-            for (k, _) in stays.iter().enumerate().filter(|(_, stays)| !**stays) {
-                timeline.activate(member.begins.at(k), SyncKind::Local, 0);
-                timeline.activate(member.ends.at(k), SyncKind::Local, 0);
-            }
-            keep(member.begins.to_mut(), &stays);
-            keep(member.ends.to_mut(), &stays);
-            keep(&mut member.sends, &stays);
-            keep(&mut member.receives, &stays);
-        }
-        let taken = stays.iter().filter(|stays| !**stays).count() as u64;
-        keep(&mut comm.instances, &stays);
-        if comm.home == here && taken > 0 {
-            let by_op = &mut collectives.counts.by_op;
-            by_op.entry(CollectiveOp::WIN_FENCE_ASSUMED.0).or_default().matched -= taken;
-            by_op.entry(CollectiveOp::WIN_FENCE_UNORDERED.0).or_default().unconstrained += taken;
-        }
-    }
-    collectives.counts.by_op.retain(|_, counts| *counts != Default::default());
-    Ok(())
-}
-
-/// Those elements of a list that stay.
-fn keep<T>(list: &mut Vec<T>, stays: &[bool]) {
-    let mut stays = stays.iter();
-    list.retain(|_| stays.next().is_none_or(|stays| *stays));
 }
 
 impl Program {
