@@ -174,6 +174,22 @@ fn follows(ways: HashMap<[String; 2], Vec<i64>>, changed: &str) {
     }
 }
 
+/// Each node sends another one packets that only tell of clocks, every 10 ms, beside those that all pairs have: around a ring, in the order in which agents have come.
+#[track_caller]
+fn are_dense_to_the_next_node(ways: &HashMap<[String; 2], Vec<i64>>) {
+    let mut next: Vec<&str> = Vec::new();
+    for host in ["node1", "node2", "node3", "node4"] {
+        let own = ways.iter().filter(|([from, _], _)| from == host);
+        let mut counts: Vec<(usize, &str)> = own.map(|([_, to], times)| (times.len(), to.as_str())).collect();
+        counts.sort_unstable();
+        let [_, second, most] = counts[..] else { panic!("{host}: {counts:?}") };
+        assert!(most.0 > 3 * second.0, "{host}: {counts:?}");
+        next.push(most.1);
+    }
+    next.sort_unstable();
+    assert_eq!(next, ["node1", "node2", "node3", "node4"]);
+}
+
 /// The raw clock of node2 and the system time of node3 are set forward at once: each is named for what it is, though both change what one is ahead of the other. By the
 /// logs, packets of node2 take 20 ms more or less from then on, those of node3 what they took before.
 #[test]
@@ -189,5 +205,6 @@ fn a_raw_clock_that_jumps_and_a_system_time_that_is_set_are_named_and_the_clock_
     say_that_both_were_set(&said, [["node2", "raw clock"], ["node3", "system time"]]);
     let ways = travel_times(&directory.path().join("run.monitor/agents"));
     assert_eq!(ways.len(), 12, "{:?}", ways.keys());
+    are_dense_to_the_next_node(&ways);
     follows(ways, "node2");
 }

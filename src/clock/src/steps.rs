@@ -119,18 +119,20 @@ pub struct JumpLimits {
     pub clear: f64,
     /// From this part of the time of a window on: no drift changes by that.
     pub rate: f64,
+    /// What all other clocks do, the reference did, unless messages say by so much that they did it at different times ([`stepped_apart`]).
+    pub apart: f64,
 }
 
 impl Default for JumpLimits {
     /// Of messages that wait for their receivers, sometimes all of a stretch of time: two thousand parts in a million.
     fn default() -> Self {
-        JumpLimits { clear: 500.0, rate: 2e-3 }
+        JumpLimits { clear: 500.0, rate: 2e-3, apart: 16.0 }
     }
 }
 
 impl JumpLimits {
     /// Of packets that nobody keeps waiting, in both directions all the time: two half round trips, and three hundred parts in a million.
-    pub const PACKETS: JumpLimits = JumpLimits { clear: 100.0, rate: 3e-4 };
+    pub const PACKETS: JumpLimits = JumpLimits { clear: 100.0, rate: 3e-4, apart: 4.0 };
 }
 
 /// Windows on each side by which the drift around a window is told: more than a step is smeared over.
@@ -272,45 +274,108 @@ const SHIFT: f64 = 0.08;
 /// A forward step leaves a gap of this part of its height at least, since the height is an estimate.
 const NEARLY: f64 = 0.9;
 
+/// What a step costs before each of its crossings and after the last one, if the lines on both sides of it are as they fit best.
+struct StepCosts {
+    costs: Vec<f64>,
+    height: f64,
+    /// By how much the lines before and after it are off.
+    shifts: (f64, f64),
+}
+
+/// What it costs that messages take so long: the later, the unlikelier, and impossible ones far more so.
+struct TravelCost {
+    scale: f64,
+    /// Of one that is late by the height of the step.
+    most: f64,
+}
+
+impl TravelCost {
+    fn new(height: f64, precision: f64) -> TravelCost {
+        let scale = QUICK * precision;
+        TravelCost { scale, most: (1.0 + height.abs() / scale).ln() }
+    }
+
+    fn of(&self, travel: f64) -> f64 {
+        if travel >= 0.0 {
+            (1.0 + travel / self.scale).ln()
+        } else {
+            IMPOSSIBLE * self.most * (-travel / self.scale).min(1.0)
+        }
+    }
+
+    /// What a step costs before each of these crossings, which are in order, and after the last one.
+    fn before_each<'a>(
+        &self,
+        crossings: impl Iterator<Item = &'a Crossing> + Clone,
+        (before, after): (f64, f64),
+    ) -> Vec<f64> {
+        let of = |crossing: &Crossing| {
+            let forward = if crossing.received { 1.0 } else { -1.0 };
+            (self.of(crossing.before + forward * before), self.of(crossing.after + forward * after))
+        };
+        let mut sum: f64 = crossings.clone().map(|crossing| of(crossing).1).sum();
+        let mut costs = vec![sum];
+        for (before, after) in crossings.map(of) {
+            sum += before - after;
+            costs.push(sum);
+        }
+        costs
+    }
+}
+
+/// Where a step is possible: between two crossings at different times.
+fn places(crossings: &[Crossing]) -> impl Iterator<Item = usize> {
+    (1..crossings.len()).filter(|k| crossings[*k].own > crossings[k - 1].own)
+}
+
+fn step_costs(crossings: &[Crossing], height: f64, cost: &TravelCost) -> StepCosts {
+    // The lines on both sides are known less well than quick messages are.
+    let shifts = || (-SHIFTS..=SHIFTS).map(|shift| f64::from(shift) / f64::from(SHIFTS) * SHIFT * height.abs());
+    let mut best = (f64::INFINITY, StepCosts { costs: Vec::new(), height, shifts: (0.0, 0.0) });
+    for before in shifts() {
+        for after in shifts() {
+            let costs = cost.before_each(crossings.iter(), (before, after));
+            let least = places(crossings).map(|k| costs[k]).fold(f64::INFINITY, f64::min);
+            if least < best.0 {
+                best = (least, StepCosts { costs, height: height + after - before, shifts: (before, after) });
+            }
+        }
+    }
+    best.1
+}
+
+/// How much likelier it is that the clock's partners have stepped, each for itself, than that it has: the logarithm, as a number of messages that are late by the height of the
+/// step. If it was the clock, its messages with all of them show that at the same time.
+pub fn stepped_apart(crossings: &[(u32, Crossing)], height: f64, precision: f64) -> f64 {
+    let mut crossings = crossings.to_vec();
+    crossings.sort_by_key(|(partner, crossing)| (crossing.own, *partner));
+    let all: Vec<Crossing> = crossings.iter().map(|(_, crossing)| *crossing).collect();
+    let cost = TravelCost::new(height, precision);
+    let found = step_costs(&all, height, &cost);
+    let together = places(&all).filter_map(|k| found.costs.get(k).copied()).fold(f64::INFINITY, f64::min);
+    let partners: std::collections::BTreeSet<u32> = crossings.iter().map(|(partner, _)| *partner).collect();
+    let apart = |partner: u32| {
+        let own = crossings.iter().filter(move |(other, _)| *other == partner).map(|(_, crossing)| crossing);
+        cost.before_each(own, found.shifts).into_iter().fold(f64::INFINITY, f64::min)
+    };
+    let apart: f64 = partners.into_iter().map(apart).sum();
+    if together.is_finite() { (together - apart) / cost.most } else { 0.0 }
+}
+
 /// The place of a step of this height that makes messages likely: as many as possible quick, and as few as possible quicker than that. `precision` is
 /// what observations are known to. None if the clocks without the step make them as likely, unless it is `evident` that there is one.
 pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64, evident: bool) -> Option<CorrectionStep> {
     crossings.sort_by_key(|crossing| crossing.own);
-    let scale = QUICK * precision;
-    let most = (1.0 + height.abs() / scale).ln();
-    let cost = |travel: f64| {
-        if travel >= 0.0 { (1.0 + travel / scale).ln() } else { IMPOSSIBLE * most * (-travel / scale).min(1.0) }
-    };
-    let without: f64 = crossings.iter().map(|crossing| cost(crossing.without)).sum();
+    let cost = TravelCost::new(height, precision);
+    let without: f64 = crossings.iter().map(|crossing| cost.of(crossing.without)).sum();
+    let StepCosts { costs, height, .. } = step_costs(&crossings, height, &cost);
     let gap = |k: usize| crossings[k].own - crossings[k - 1].own;
-    let places = || (1..crossings.len()).filter(|k| gap(*k) > 0);
-    // The lines on both sides are known less well than quick messages are.
-    let shifts = || (-SHIFTS..=SHIFTS).map(|shift| f64::from(shift) / f64::from(SHIFTS) * SHIFT * height.abs());
-    let mut best = (f64::INFINITY, Vec::new(), height);
-    for before in shifts() {
-        for after in shifts() {
-            let of = |crossing: &Crossing| {
-                let forward = if crossing.received { 1.0 } else { -1.0 };
-                (cost(crossing.before + forward * before), cost(crossing.after + forward * after))
-            };
-            // The cost of a step before the k-th.
-            let mut sum: f64 = crossings.iter().map(|crossing| of(crossing).1).sum();
-            let mut costs = vec![sum];
-            for (before, after) in crossings.iter().map(of) {
-                sum += before - after;
-                costs.push(sum);
-            }
-            let least = places().map(|k| costs[k]).fold(f64::INFINITY, f64::min);
-            if least < best.0 {
-                best = (least, costs, height + after - before);
-            }
-        }
-    }
-    let (least, costs, height) = best;
+    let least = places(&crossings).filter_map(|k| costs.get(k).copied()).fold(f64::INFINITY, f64::min);
     if least >= without && !evident {
         return None;
     }
-    let good: Vec<usize> = places().filter(|k| costs[*k] <= least + EQUAL).collect();
+    let good: Vec<usize> =
+        places(&crossings).filter(|k| costs.get(*k).is_some_and(|cost| *cost <= least + EQUAL)).collect();
     let widest = good.iter().copied().max_by_key(|k| (gap(*k), std::cmp::Reverse(*k)))?;
     let repeated = good.iter().copied().find(|k| *k > 1 && gap(*k - 1) == 0);
     let k = match repeated {

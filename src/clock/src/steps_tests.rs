@@ -110,6 +110,33 @@ fn where_messages_contradict_a_jump_there_is_none() {
     assert_eq!(place(Vec::new(), 5_500.0, 10.0, false), None);
 }
 
+#[test]
+fn messages_with_several_partners_tell_who_has_jumped() {
+    // As `crossings`, with a partner against which the clock seems to step at a time of its own.
+    let with = |partner: u32, at: i64, height: f64| {
+        (0..40).map(move |k| {
+            let (own, received) = (1_000 * k + i64::from(partner) * 300, k % 2 == 0);
+            let by = if received { height } else { -height };
+            let (before, after) = if own < at { (100.0, 100.0 + by) } else { (100.0 - by, 100.0) };
+            (partner, Crossing { own, before, after, without: 0.0, received })
+        })
+    };
+    for height in [-5_500.0, 5_500.0] {
+        let apart = |jumps: &[i64]| {
+            let all: Vec<(u32, Crossing)> =
+                (0..).zip(jumps).flat_map(|(partner, at)| with(partner, *at, height)).collect();
+            stepped_apart(&all, height, 10.0)
+        };
+        // The clock itself: all partners see it at once.
+        assert!(apart(&[19_500, 19_500, 19_500]).abs() < 0.1, "{height}: {}", apart(&[19_500, 19_500, 19_500]));
+        // Each partner for itself: five messages of two of them are impossible or late, whenever the clock is said to have jumped.
+        assert!(apart(&[14_500, 19_500, 24_500]) > 10.0, "{height}: {}", apart(&[14_500, 19_500, 24_500]));
+        assert!(apart(&[14_500, 19_500]) > apart(&[17_500, 19_500]), "{height}");
+        assert!(apart(&[17_500, 19_500]) > 1.0, "{height}");
+    }
+    assert_eq!(stepped_apart(&[], 5_500.0, 10.0), 0.0);
+}
+
 proptest! {
     #[test]
     fn running_medians_are_medians(values in prop::collection::vec(prop_oneof![-3.0f64..3.0, Just(0.0), Just(-0.0), Just(1.0)], 0..60), beside in 0usize..20) {

@@ -21,6 +21,8 @@ const JUMP: (f64, i64) = (1_000e-6, 10_000);
 
 /// Packets that follow each other, in nanoseconds. Chosen by hand.
 const BURST: i64 = 1_000_000;
+/// The reference is corrected by no more than that, in nanoseconds: some four days.
+const MOST_APART: i64 = 1 << 48;
 /// A clock that jumps more often is none whose events are looked at for the moments. Chosen by hand.
 const MOST_JUMPS: usize = 64;
 
@@ -179,26 +181,30 @@ fn offsets_of(
     if times.len() < LEAST {
         return measured.to_vec();
     }
-    let offset = |time: i64| clock.map(Ticks(time)).0 - time;
+    let own_offset = |time: i64| clock.map(Ticks(time)).0 - time;
+    let master = found.clocks.first().filter(|_| found.summary.clocks.first().is_some_and(|one| !one.steps.is_empty()));
+    // Offsets are those from the reference, also where that has jumped.
+    let offset = |time: i64| match master {
+        Some(master) => shown(|time| master.map(Ticks(time)).0, clock.map(Ticks(time)).0) - time,
+        None => own_offset(time),
+    };
     let window = ((found.summary.window_seconds * options.resolution as f64) as i64).max(1);
     let mut chosen: Vec<i64> = Vec::new();
     for part in times.chunk_by(|one, other| one.div_euclid(window) == other.div_euclid(window)) {
         chosen.extend(part.first().zip(part.last()).map(|(first, last)| first.midpoint(*last)));
     }
+    let own_jumps = master.map(|_| jumps(&times, own_offset, window));
     let jumps = jumps(&times, offset, window);
     // Between the two packets the estimate has the jump anywhere.
     chosen.retain(|time| !jumps.iter().any(|jump| jump.between.0 < *time && *time < jump.between.1));
     chosen.extend(jumps.iter().flat_map(|jump| [jump.between.0, jump.between.1]));
-    // Where an estimate could not tell a jump from a change of drift, it is smeared over several.
-    let apart = |jumps: &[ClockJump], place: usize| {
-        let of = |place: Option<usize>| place.and_then(|place| jumps.get(place)).map(|jump| jump.between);
-        let (before, own, after) = (of(place.checked_sub(1)), of(Some(place)), of(Some(place + 1)));
-        own.is_some_and(|own| {
-            before.is_none_or(|before| before.1 + window < own.0) && after.is_none_or(|after| own.1 + window < after.0)
-        })
-    };
-    let jumps: Vec<ClockJump> =
-        jumps.iter().enumerate().filter(|(place, _)| apart(&jumps, *place)).map(|(_, jump)| *jump).collect();
+    // Of a jump of the reference, events of this node know nothing.
+    let of_node =
+        |jump: &ClockJump| own_jumps.as_ref().is_none_or(|own| own.iter().any(|one| one.between == jump.between));
+    let jumps: Vec<ClockJump> = (jumps.iter().enumerate())
+        .filter(|(place, jump)| is_apart(&jumps, *place, window) && of_node(jump))
+        .map(|(_, jump)| *jump)
+        .collect();
     let places = if jumps.is_empty() || jumps.len() > MOST_JUMPS { Vec::new() } else { pauses(node, &jumps) };
     let placed = jumps.iter().zip(places).filter_map(|(jump, place)| Some((jump.between, place?)));
     let placed: Vec<((i64, i64), (i64, i64))> = placed.collect();
@@ -225,6 +231,29 @@ fn offsets_of(
         LinearClock::new(&all).is_ok().then_some(all)
     };
     together(sides).or_else(|| together(Vec::new())).unwrap_or_else(|| measured.to_vec())
+}
+
+/// Whether a jump is not near others: where an estimate could not tell a jump from a change of drift, it is smeared over several.
+fn is_apart(jumps: &[ClockJump], place: usize, window: i64) -> bool {
+    let of = |place: Option<usize>| place.and_then(|place| jumps.get(place)).map(|jump| jump.between);
+    let (before, own, after) = (of(place.checked_sub(1)), of(Some(place)), of(Some(place + 1)));
+    own.is_some_and(|own| {
+        before.is_none_or(|before| before.1 + window < own.0) && after.is_none_or(|after| own.1 + window < after.0)
+    })
+}
+
+/// What a clock shows that is corrected to this time `at` its times: the first such time.
+fn shown(at: impl Fn(i64) -> i64, corrected: i64) -> i64 {
+    let mut reach = 1;
+    while reach < MOST_APART && (at(corrected - reach) >= corrected || at(corrected + reach) < corrected) {
+        reach *= 2;
+    }
+    let (mut from, mut until) = (corrected - reach, corrected + reach);
+    while until - from > 1 {
+        let middle = from.midpoint(until);
+        if at(middle) < corrected { from = middle } else { until = middle }
+    }
+    until
 }
 
 /// Where the correction of a clock changes faster from packet to packet than any drift. An estimate that has a jump a little too early or too late may have packets within the time that a clock which

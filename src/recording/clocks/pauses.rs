@@ -121,11 +121,21 @@ impl Usual {
 fn found(threads: &[Vec<TimedEvent>], jump: ClockJump) -> Option<(i64, i64)> {
     let (from, until) = jump.between;
     let beside = ClockJump { between: (from - BESIDE, until + BESIDE), ..jump };
-    place(threads, beside, (MORE_DECISIVE, MORE_DECISIVE)).or_else(|| place(threads, jump, (0.0, DECISIVE)))
+    // Between the packets, it was at one time as likely as at another, and the longer a pause is, the likelier in it.
+    let whole = (until - from + jump.rise).max(1) as f64;
+    let by_chance = |(begin, end): (i64, i64)| ((end - begin + jump.rise).max(1) as f64 / whole).ln();
+    place(threads, beside, (MORE_DECISIVE, MORE_DECISIVE), |_| 0.0)
+        .or_else(|| place(threads, jump, (0.0, DECISIVE), by_chance))
+        .or_else(|| place(threads, jump, (0.0, DECISIVE), |_| 0.0))
 }
 
 /// The pause of all threads of a node in which its clock jumped, if that is so much likelier than that it did not, and than any other one.
-fn place(threads: &[Vec<TimedEvent>], jump: ClockJump, (likely, decisive): (f64, f64)) -> Option<(i64, i64)> {
+fn place(
+    threads: &[Vec<TimedEvent>],
+    jump: ClockJump,
+    (likely, decisive): (f64, f64),
+    chance: impl Fn((i64, i64)) -> f64,
+) -> Option<(i64, i64)> {
     let ((from, until), rise) = (jump.between, jump.rise as f64);
     let mut lengths: HashMap<(usize, u32, u32), Vec<f64>> = HashMap::new();
     let inside = |one: &TimedEvent, other: &TimedEvent| other.0 > from && one.0 < until;
@@ -146,31 +156,34 @@ fn place(threads: &[Vec<TimedEvent>], jump: ClockJump, (likely, decisive): (f64,
     times.extend([from, until]);
     times.sort_unstable();
     times.dedup();
-    let mut best: Option<(f64, (i64, i64))> = None;
+    // What speaks for a pause, what its length alone does, and the pause.
+    let mut best: Option<(f64, f64, (i64, i64))> = None;
     let mut second = f64::NEG_INFINITY;
     for (begin, end) in times.iter().zip(times.iter().skip(1)).map(|(&begin, &end)| (begin, end)) {
         if ((end - begin) as f64) < -NEARLY * rise || end - begin + jump.rise < 1 {
             continue;
         }
-        let mut score = 0.0;
+        let mut by_length = 0.0;
         for (thread, events) in threads.iter().enumerate() {
             let next = events.partition_point(|event| event.0 <= begin);
             let around = next.checked_sub(1).and_then(|before| Some((events.get(before)?, events.get(next)?)));
             let Some((one, other)) = around else { continue };
             if let Some(usual) = usual.get(&(thread, one.1, other.1)) {
                 let length = (other.0 - one.0) as f64;
-                score += usual.likely(length + rise) - usual.likely(length);
+                by_length += usual.likely(length + rise) - usual.likely(length);
             }
         }
+        let score = by_length + chance((begin, end));
         match best {
-            Some((most, _)) if most >= score => second = second.max(score),
+            Some((most, ..)) if most >= score => second = second.max(score),
             _ => {
                 second = second.max(best.map_or(f64::NEG_INFINITY, |best| best.0));
-                best = Some((score, (begin, end)));
+                best = Some((score, by_length, (begin, end)));
             }
         }
     }
-    best.filter(|(score, _)| *score >= likely && *score >= second + decisive).map(|(_, pause)| pause)
+    let clear = |(score, by_length, _): &(f64, f64, _)| *by_length >= likely && *score >= second + decisive;
+    best.filter(clear).map(|(.., pause)| pause)
 }
 
 #[cfg(test)]
@@ -233,6 +246,26 @@ mod tests {
         let pause = (events[2 * jumps as usize - 1].0, events[2 * jumps as usize].0);
         let between = (pause.0 - 30_000_000, pause.1 + 40_000_000);
         assert_eq!(found(&[events], ClockJump { between, rise: by }), Some(pause));
+    }
+
+    /// A burst of events right after the packet before the jump: it was after it rather than before it, as far as pauses leave that open.
+    #[test]
+    fn of_two_pauses_the_longer_one_has_the_jump_rather_than_the_other() {
+        let uneven = |call: i64| call * call * 7_919_013 % 4_000_037;
+        let events: Vec<TimedEvent> = (0..200)
+            .flat_map(|call| [call * 10_000_000 + uneven(call), call * 10_000_000 + uneven(call) + 5_000])
+            .map(|time| (time, 6))
+            .collect();
+        let (mut right, mut wrong) = (0, 0);
+        for call in 60..140 {
+            let burst = (events[2 * call].0, events[2 * call + 1].0);
+            let between = (burst.0 - 100_000, burst.1 + 6_000_000);
+            let pause = found(std::slice::from_ref(&events), ClockJump { between, rise: 200_000 });
+            wrong += u32::from(pause == Some((between.0, burst.0)));
+            right += u32::from(pause == Some((burst.1, between.1)));
+        }
+        // By the lengths of the pauses alone, 6 and 15.
+        assert!(right > wrong + 5, "{right} right and {wrong} wrong of 80");
     }
 
     #[test]

@@ -1,26 +1,23 @@
-//! Clocks that jump: from what windows show to the place between two events.
+//! Clocks that jump: what windows show of it.
 
-use super::{Decision, Estimator, observed_windows, refinement};
+use super::Estimator;
 use crate::Method;
 use crate::grid::Grid;
-use crate::inspection::{ClockInterval, Inspected};
+use crate::inspection::ClockInterval;
 use crate::observations::Offsets;
-use crate::steps::{CorrectionStep, Crossing, Suspect, find, place, stepped};
-use clc_trace::Ticks;
+use crate::steps::{Suspect, find};
 
 /// A clock that seems to jump.
 #[derive(Debug, Clone)]
 pub(super) struct Doubtful {
-    clock: u32,
-    suspect: Suspect,
+    pub(super) clock: u32,
+    pub(super) suspect: Suspect,
 }
 
 /// How often jumps are looked for: one can hide another. Chosen by hand.
 const SEARCHES: usize = 4;
 /// Windows on each side of a suspected jump whose messages are looked at, at least. Chosen by hand.
 const MARGIN: usize = 4;
-/// What is left of a step that is known is seen at most so many windows from it. Chosen by hand.
-const NEAR: usize = 8;
 /// A jump hides others that are so many times smaller. Chosen by hand.
 const HIDES: f64 = 4.0;
 /// Most steps of all clocks together; more are no jumps. Chosen by hand.
@@ -84,15 +81,16 @@ impl Estimator {
             found.into_iter().map(move |suspect| Doubtful { clock: clock as u32, suspect })
         });
         let all: Vec<Doubtful> = all.collect();
-        if let Some(suspect) = jump_of_reference(&all, &self.tied_to_reference(component), solved) {
-            self.doubtful = vec![Doubtful { clock: self.reference as u32, suspect }];
-            return;
-        }
+        let of_reference = jump_of_reference(&all, &self.tied_to_reference(component), solved);
         // One clock's jump shows in its neighbours as well, for as long as it is not known.
         let highest = all.iter().map(|one| one.suspect.height().abs()).fold(0.0, f64::max);
         self.doubtful = all.into_iter().filter(|one| HIDES * one.suspect.height().abs() >= highest).collect();
         if self.doubtful.len() > MOST {
             self.doubtful.clear();
+        }
+        if let Some(suspect) = of_reference {
+            let jump = Doubtful { clock: self.reference as u32, suspect };
+            self.otherwise = std::mem::replace(&mut self.doubtful, vec![jump]);
         }
     }
 
@@ -104,7 +102,7 @@ impl Estimator {
     }
 
     /// Takes a jump of the reference out of the corrections of all that are tied to it, which contain it so far; and out of global time, which was that of the reference.
-    fn take_out(&mut self, suspect: &Suspect, grid: &Grid) {
+    pub(super) fn take_out(&mut self, suspect: &Suspect, grid: &Grid) {
         let rise = -suspect.height();
         let (first, last) = (grid.centre(suspect.windows.0) as f64, grid.centre(suspect.windows.1) as f64 - rise);
         for clock in self.tied_to_reference(&self.observations.component) {
@@ -145,86 +143,6 @@ impl Estimator {
             }
         };
         self.doubtful.iter().map(stretch).collect()
-    }
-
-    /// Takes in the messages that [`Decision::Inspect`] asked for.
-    pub fn inspected(&mut self, messages: &[Inspected]) -> Decision {
-        let Some(grid) = self.grid else { return Decision::Nothing("no windows".to_owned()) };
-        let stretches = self.stretches(&grid);
-        let doubtful = std::mem::take(&mut self.doubtful);
-        let of_reference = doubtful.iter().find(|one| one.clock as usize == self.reference).cloned();
-        let before = of_reference.as_ref().map(|_| self.offsets.clone());
-        of_reference.iter().for_each(|jump| self.take_out(&jump.suspect, &grid));
-        let knots = self.knots(&grid);
-        let clocks: Vec<_> = knots.iter().map(|knots| refinement(knots).unwrap_or_default()).collect();
-        let global =
-            |clock: u32, time: i64| clocks.get(clock as usize).map_or(time, |map| map.map(Ticks(time)).0) as f64;
-        let precision = self.precision;
-        // Where each is, and whether that is one that is known, whose height was not quite right.
-        let mut placed: Vec<(&Doubtful, CorrectionStep)> = Vec::new();
-        for (index, doubtful) in doubtful.iter().enumerate() {
-            let suspect = &doubtful.suspect;
-            let steps = self.steps.get(doubtful.clock as usize).map_or(&[][..], Vec::as_slice);
-            let constant = self.constants.get(doubtful.clock as usize).copied().unwrap_or(0);
-            let crossing = |seen: &Inspected| {
-                let line = |(level, slope): (f64, f64)| {
-                    let time = stepped(steps, seen.own).saturating_add(constant) as f64 + level;
-                    time + slope * ((time - grid.centre(0) as f64) / grid.width as f64 - suspect.middle())
-                };
-                let other = global(seen.partner, seen.other);
-                let travel = |own: f64| if seen.received { own - other } else { other - own };
-                Crossing {
-                    own: seen.own,
-                    before: travel(line(suspect.before)),
-                    after: travel(line(suspect.after)),
-                    without: travel(global(doubtful.clock, seen.own)),
-                    received: seen.received,
-                }
-            };
-            let near = NEAR as i64 * grid.width;
-            let known = steps
-                .iter()
-                .find(|step| (stretches[index].from - near..=stretches[index].until + near).contains(&step.at));
-            if let Some(known) = known {
-                placed.push((doubtful, CorrectionStep { at: known.at, height: suspect.height().round() as i64 }));
-                continue;
-            }
-            let own = messages.iter().filter(|seen| seen.stretch as usize == index);
-            // That others show it is evidence enough: where a clock was set forward, no message of it shows what it was between.
-            let crossings = own.map(crossing).collect();
-            let evident = doubtful.clock as usize == self.reference;
-            placed.extend(place(crossings, suspect.height(), precision, evident).map(|step| (doubtful, step)));
-        }
-        // The last first: what is taken out of one stretch is out of all later ones.
-        for (Doubtful { clock, suspect }, step) in placed.iter().rev() {
-            let (Some(row), Some(steps)) = (self.offsets.get_mut(*clock as usize), self.steps.get_mut(*clock as usize))
-            else {
-                continue;
-            };
-            // The reference has no corrections but its steps.
-            let corrected = if *clock as usize == self.reference { row.len() } else { suspect.windows.0 + 1 };
-            for (window, offset) in row.iter_mut().enumerate().skip(corrected) {
-                if window >= suspect.windows.1 {
-                    *offset -= step.height as f64;
-                } else {
-                    *offset = suspect.before.0 + suspect.before.1 * (window as f64 - suspect.middle());
-                }
-            }
-            match steps.iter_mut().find(|known| known.at == step.at) {
-                Some(known) => known.height += step.height,
-                None => steps.push(*step),
-            }
-            steps.retain(|step| step.height != 0);
-            steps.sort_by_key(|step| step.at);
-        }
-        if let Some(before) = before.filter(|_| placed.is_empty()) {
-            self.offsets = before;
-        }
-        if !placed.is_empty() {
-            (self.settled, self.at_finest, self.finest) = (false, 1, self.supported);
-        }
-        self.asked = self.finest;
-        Decision::Level(self.knots(&grid), observed_windows(self.offsets.len()))
     }
 }
 

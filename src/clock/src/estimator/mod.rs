@@ -8,6 +8,7 @@ mod joined;
 mod jumps;
 mod knots;
 mod level;
+mod placed;
 mod recorded;
 mod report;
 mod seen_by;
@@ -103,6 +104,8 @@ pub struct Estimator {
     steps: Vec<Vec<CorrectionStep>>,
     /// Where clocks seem to jump, while messages are asked for; how often that was done; and the windows that the messages support.
     doubtful: Vec<Doubtful>,
+    /// The same if those that follow the reference have jumped for themselves.
+    otherwise: Vec<Doubtful>,
     searches: usize,
     supported: usize,
     /// How collective operations tie the clocks.
@@ -168,6 +171,7 @@ impl Estimator {
             choice: None,
             steps: vec![Vec::new(); map.bases.len()],
             doubtful: Vec::new(),
+            otherwise: Vec::new(),
             searches: 0,
             supported: 1,
             collectives: CollectiveTies::default(),
