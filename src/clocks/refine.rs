@@ -43,6 +43,9 @@ pub struct RefineOptions {
     pub limits: MeasurementLimits,
 }
 
+/// Looks at the messages with the same division of nodes, at most: no estimate goes on for ever. Levels and jumps take some thirty.
+const MOST_LOOKS: usize = 200;
+
 /// Estimated clocks that make the run longer than recorded ones do by more than its twentieth part and a thousandth of a second
 /// have run away: messages do not tell the rate that clocks have in common, and crystals differ by less than 0.1 %.
 const LONGER: i64 = 20;
@@ -191,8 +194,9 @@ impl<'a> Estimation<'a> {
     /// Looks at the messages until there is a decision that is none for another look.
     fn run(&mut self, transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<Decision> {
         let out_of_range = || Decision::Nothing(OUT_OF_RANGE.to_owned());
-        let mut asked: Option<Vec<ClockInterval>> = None;
-        loop {
+        let (mut asked, mut looks): (Option<Vec<ClockInterval>>, usize) = (None, 0);
+        while looks < MOST_LOOKS {
+            looks += 1;
             let decision = match asked.take() {
                 Some(stretches) => self.inspect(transport, loaded, &stretches)?,
                 None => {
@@ -206,7 +210,10 @@ impl<'a> Estimation<'a> {
             };
             match broadcast_value(transport, AnalysisRank::FIRST, decision)? {
                 Some(Decision::Inspect(stretches)) => asked = Some(stretches),
-                Some(Decision::Split(clocks)) => self.split(&clocks)?,
+                Some(Decision::Split(clocks)) => {
+                    self.split(&clocks)?;
+                    looks = 0;
+                }
                 Some(Decision::Level(knots, count)) => match RefinedClocks::new(&self.map, &knots) {
                     Ok(better) => (self.refined, self.windows) = (better, count),
                     Err(_) => return Ok(out_of_range()),
@@ -215,6 +222,7 @@ impl<'a> Estimation<'a> {
                 None => return Err(Error::new("no clocks were estimated; this is a bug")),
             }
         }
+        Ok(Decision::Nothing("the estimate does not converge".to_owned()))
     }
 
     /// What rank 0 makes of all messages, in the windows of `grid`.
