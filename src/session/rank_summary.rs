@@ -8,6 +8,7 @@ use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::matched::{InDoubt, MessageCounts};
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::matching::within::steps::Unpaired;
+use clc_trace::format::plural;
 use clc_trace::{Definitions, LocationId, RegionId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -123,6 +124,18 @@ pub(super) fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
             ignored",
             name_of(&opened.definitions, comm),
             instance + 1
+        ));
+    }
+    warn_of_contradicted(sum);
+}
+
+/// Operations of threads that contradict the rest of the trace.
+fn warn_of_contradicted(sum: &mut RankSummary) {
+    if !sum.collectives.contradicted.is_empty() {
+        sum.warnings.add(format!(
+            "the order in which threads of a process take part in operations on communicators that they share, or in messages, is not recorded, and that of their clocks contradicts the rest of the trace: \
+            the collective operations on {} are ignored",
+            plural(sum.collectives.contradicted.len() as u64, "communicator")
         ));
     }
 }

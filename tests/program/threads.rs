@@ -473,3 +473,47 @@ fn recorded_offsets_of_threads_are_their_own() {
     let said = checked["warnings"].to_string();
     assert!(said.contains("their own clocks"), "{said}");
 }
+
+/// Two threads whose clocks are 50 us apart, as recorded offsets say, take part in operations of one communicator at the same time, and give their requests the same numbers, so that some operations have no
+/// begin. In the order that is left, a thread waits for what only the other one can bring about: then the operations are left out, the rest is corrected, and a warning says so.
+#[test]
+fn operations_of_threads_that_contradict_the_rest_are_left_out() {
+    let mut trace = team(-50);
+    let mut add = |process: usize, location: usize, time, event| {
+        trace.processes[process].locations[location].push(Recorded { time, event });
+    };
+    let all = Collective { op: CollectiveOp::ALLREDUCE, comm: CommId(0), root: Root::None, sent: 8, received: 8 };
+    let complete = |request| Event::NonBlockingCollectiveComplete(all, request);
+    for k in 0..200 {
+        let time = (10_000 + 100 * k as i64) * US;
+        add(0, 0, time, Event::MpiSend(message(1)));
+        add(1, 0, time + 5 * US, Event::MpiRecv(message(0)));
+        add(1, 0, time + 20 * US, Event::MpiSend(message(0)));
+        add(0, 0, time + 25 * US, Event::MpiRecv(message(1)));
+        add(0, 0, time + 40 * US, Event::NonBlockingCollectiveRequest(2 * k));
+        add(0, 0, time + 90 * US, complete(2 * k));
+        add(0, 1, time, Event::NonBlockingCollectiveRequest(2 * k));
+        add(0, 1, time + 10 * US, complete(2 * k));
+        add(1, 0, time + 40 * US, Event::NonBlockingCollectiveRequest(2 * k));
+        add(1, 0, time + 51 * US, Event::NonBlockingCollectiveRequest(2 * k + 1));
+        add(1, 0, time + 62 * US, complete(2 * k + 1));
+        add(1, 0, time + 90 * US, complete(2 * k));
+    }
+    let offsets = |process: usize, location: usize| {
+        let offset = if (process, location) == (0, 1) { 50 * US } else { 0 };
+        [0, 40_000_000].map(|time| ClockOffset { time, offset, standard_deviation: 0.0 }).to_vec()
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("trace");
+    write_with(&trace, &path, offsets);
+    for presync in ["linear", "auto"] {
+        let (out, told) = (directory.path().join(presync), directory.path().join(format!("{presync}.json")));
+        let mut correct = alone();
+        correct.args(["-q", "--presync", presync, "-o"]).arg(&out).arg("--report").arg(&told).arg(&path);
+        run(&mut correct).expect(3, "only a part can be checked");
+        let told: Value = serde_json::from_slice(&std::fs::read(&told).expect("a report")).expect("JSON");
+        assert!(told["warnings"].to_string().contains("on 1 communicator are ignored"), "{}", told["warnings"]);
+        let messages = &told["violations"]["corrected"]["point_to_point"];
+        assert_eq!((&messages["checked"], &messages["violated"]), (&401.into(), &0.into()), "{presync}");
+    }
+}

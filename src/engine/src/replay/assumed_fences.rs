@@ -4,7 +4,8 @@
 //! say: where everything else agrees with them, they are right, and a fence that somebody left before another came was no barrier.
 
 use crate::comm::{ReduceOp, Transport, merge_values};
-use crate::matching::collectives::instances::{CollectiveComm, InstanceIndex};
+use crate::matching::collectives::instances::{CollectiveComm, CollectiveCounts, InstanceIndex};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::collective_bounds;
 use crate::replay::clock_condition::check_clock_condition;
@@ -79,31 +80,10 @@ fn contradicted(transport: &mut dyn Transport, program: &Program) -> Result<Take
 
 /// Takes fences out of the replay.
 pub(super) fn take_back(transport: &mut dyn Transport, program: &mut Program, fences: TakenBack) {
-    let rank = transport.rank();
-    let Program { collectives, timelines, .. } = program;
-    for comm in &mut collectives.comms {
-        let Some(taken) = fences.get(&comm.comm) else { continue };
-        let stays: Vec<bool> = comm.numbered().map(|(place, _)| !taken.contains(&place)).collect();
-        for member in &mut comm.members {
-            let timeline = Arc::make_mut(&mut timelines[member.timeline]);
-            for (k, _) in stays.iter().enumerate().filter(|(_, stays)| !**stays) {
-                timeline.activate(member.begins.at(k), SyncKind::Local, 0);
-                timeline.activate(member.ends.at(k), SyncKind::Local, 0);
-            }
-            keep(member.begins.to_mut(), &stays);
-            keep(member.ends.to_mut(), &stays);
-            keep(&mut member.sends, &stays);
-            keep(&mut member.receives, &stays);
-        }
-        keep(&mut comm.instances, &stays);
-        if comm.home == rank {
-            let taken = stays.iter().filter(|stays| !**stays).count() as u64;
-            let by_op = &mut collectives.counts.by_op;
-            by_op.entry(ASSUMED.0).or_default().matched -= taken;
-            by_op.entry(CollectiveOp::WIN_FENCE_UNORDERED.0).or_default().unconstrained += taken;
-        }
-    }
-    collectives.counts.by_op.retain(|_, counts| *counts != Default::default());
+    take_out(transport, program, &fences, |counts, _, taken| {
+        counts.by_op.entry(ASSUMED.0).or_default().matched -= taken.len() as u64;
+        counts.by_op.entry(CollectiveOp::WIN_FENCE_UNORDERED.0).or_default().unconstrained += taken.len() as u64;
+    });
     for (comm, places) in fences {
         let before = program.taken_back.entry(comm).or_default();
         let stayed = (0..).map(InstanceIndex).filter(|place| !before.contains(place));
@@ -116,6 +96,57 @@ pub(super) fn take_back(transport: &mut dyn Transport, program: &mut Program, fe
             .collect();
         before.extend(all);
     }
+}
+
+/// Takes all operations on some communicators out of the replay, which contradict the rest of the trace in the order in which threads that share them seem to have called them.
+pub(super) fn take_communicators_back(
+    transport: &mut dyn Transport,
+    program: &mut Program,
+    comms: &BTreeSet<CommIndex>,
+) {
+    let of = |comm: &CollectiveComm| (comm.comm, comm.numbered().map(|(place, _)| place).collect());
+    let all = program.collectives.comms.iter().filter(|comm| comms.contains(&comm.comm)).map(of).collect();
+    take_out(transport, program, &all, |counts, comm, taken| {
+        counts.contradicted.insert(comm);
+        for op in taken {
+            let of_op = counts.by_op.entry(op.0).or_default();
+            of_op.matched -= 1;
+            of_op.inconsistent += 1;
+        }
+    });
+}
+
+/// Takes operations out of the replay; `counted` is told of those of each communicator that has its home here.
+fn take_out(
+    transport: &mut dyn Transport,
+    program: &mut Program,
+    places: &TakenBack,
+    counted: impl Fn(&mut CollectiveCounts, CommIndex, &[CollectiveOp]),
+) {
+    let rank = transport.rank();
+    let Program { collectives, timelines, .. } = program;
+    for comm in &mut collectives.comms {
+        let Some(taken) = places.get(&comm.comm) else { continue };
+        let stays: Vec<bool> = comm.numbered().map(|(place, _)| !taken.contains(&place)).collect();
+        for member in &mut comm.members {
+            let timeline = Arc::make_mut(&mut timelines[member.timeline]);
+            for (k, _) in stays.iter().enumerate().filter(|(_, stays)| !**stays) {
+                timeline.activate(member.begins.at(k), SyncKind::Local, 0);
+                timeline.activate(member.ends.at(k), SyncKind::Local, 0);
+            }
+            keep(member.begins.to_mut(), &stays);
+            keep(member.ends.to_mut(), &stays);
+            keep(&mut member.sends, &stays);
+            keep(&mut member.receives, &stays);
+        }
+        let ops = comm.numbered().zip(&stays).filter(|(_, stays)| !**stays).map(|((_, instance), _)| instance.op);
+        let ops: Vec<CollectiveOp> = ops.collect();
+        keep(&mut comm.instances, &stays);
+        if comm.home == rank {
+            counted(&mut collectives.counts, comm.comm, &ops);
+        }
+    }
+    collectives.counts.by_op.retain(|_, counts| *counts != Default::default());
 }
 
 /// Those elements of a list that stay.

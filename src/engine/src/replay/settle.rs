@@ -1,4 +1,4 @@
-//! Channels in doubt, and fences without operations, that contradict the rest of the trace.
+//! Channels in doubt, fences without operations, and what threads do in an unknown order, that contradict the rest of the trace.
 //!
 //! What is inferred where records are missing holds if they are missing at one end of a channel only. If that is wrong, events may have to
 //! wait for each other in a cycle. Then the inference is taken back, and all that is sure stays. A cycle of messages without doubt stays, too:
@@ -6,10 +6,13 @@
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport};
 use crate::matching::collectives::fences::Fences;
+use crate::matching::event_list::EventList;
+use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::within::steps::Unpaired;
 use crate::replay::assumed_fences;
 use crate::replay::dataflow;
 use crate::replay::program::{Program, TakenBack};
-use crate::replay::stall::{ChannelId, doubtful};
+use crate::replay::stall::{ChannelId, doubtful, of_threads};
 use clc_trace::Result;
 use std::sync::Arc;
 
@@ -42,16 +45,25 @@ pub fn settle(transport: &mut dyn Transport, program: &mut Program, fences: Sett
     settle_channels(transport, program)
 }
 
-/// Takes channels in doubt out of `program` until none is in a cycle of waiting events.
+/// Takes channels in doubt out of `program` until none is in a cycle of waiting events; then what threads take part in whose order only clocks tell, though these clocks differ.
 fn settle_channels(transport: &mut dyn Transport, program: &mut Program) -> Result<()> {
     let in_doubt = program.messages.incoming.iter().any(|channel| channel.trust.in_doubt());
-    let mut any = [i64::from(in_doubt)];
+    let unordered = program.messages.counts.threads.1.contains_key(&Unpaired::Bound) || program.threads_communicate();
+    let mut any = [i64::from(in_doubt), i64::from(unordered)];
     transport.all_reduce(ReduceOp::Max, &mut any)?;
-    if any[0] == 0 {
+    if any == [0; 2] {
         return Ok(());
     }
     while let Some(stopped) = dataflow::stopped_at(transport, program)? {
-        let channels = doubtful(transport, program, &stopped)?;
+        let mut channels = doubtful(transport, program, &stopped)?;
+        if channels.is_empty() && any[1] != 0 {
+            let (comms, of_messages) = of_threads(transport, program, &stopped)?;
+            assumed_fences::take_communicators_back(transport, program, &comms);
+            channels = of_messages;
+            if !comms.is_empty() {
+                continue;
+            }
+        }
         if channels.is_empty() {
             break;
         }
@@ -62,6 +74,28 @@ fn settle_channels(transport: &mut dyn Transport, program: &mut Program) -> Resu
 }
 
 impl Program {
+    /// Whether several locations that share a timeline send, receive, or take part in collective operations: unless steps tell, it is clocks that tell in which order.
+    fn threads_communicate(&self) -> bool {
+        let mut of: Vec<Option<u32>> = vec![None; self.timelines.len()];
+        let mut several = |local: LocalTimeline, events: &EventList| {
+            let timeline = &self.timelines[local];
+            self.locations[local].len() > 1
+                && events.each().any(|event| {
+                    let location = timeline.location(event as usize);
+                    *of[local.place()].get_or_insert(location) != location
+                })
+        };
+        let (outgoing, incoming) = (&self.messages.outgoing, &self.messages.incoming);
+        outgoing.iter().any(|channel| channel.is_certain() && several(channel.source, &channel.sends))
+            || incoming.iter().any(|channel| channel.is_certain() && several(channel.destination, &channel.receives))
+            || self
+                .collectives
+                .comms
+                .iter()
+                .flat_map(|comm| &comm.members)
+                .any(|member| several(member.timeline, &member.begins) || several(member.timeline, &member.ends))
+    }
+
     /// Takes the pairs of a channel out of the replay, if an end of it is on this rank, `here`.
     fn take_back(&mut self, here: AnalysisRank, channel: &ChannelId) {
         if channel.sending.0 == here {

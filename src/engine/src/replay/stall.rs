@@ -37,6 +37,8 @@ struct StalledEvent {
     location: LocationId,
     event: EventNumber,
     cause: StallCause,
+    /// Whether several locations share the timeline.
+    shared: bool,
 }
 
 /// What it waits for.
@@ -159,6 +161,35 @@ pub(super) fn doubtful(transport: &mut dyn Transport, program: &Program, stopped
     Ok(doubtful)
 }
 
+/// What takes part in cycles with a timeline that several locations share, when the replay has stopped before the end: the communicators of each cycle, its channels if it has none. Collective
+/// over the analysis ranks, which all get the same.
+///
+/// # Errors
+/// Failures of the transport.
+pub(super) fn of_threads(
+    transport: &mut dyn Transport,
+    program: &Program,
+    stopped: &Stopped,
+) -> Result<(BTreeSet<CommIndex>, Vec<ChannelId>)> {
+    let (waiting, missing) = everywhere(transport, program, stopped)?;
+    let (mut comms, mut channels) = (BTreeSet::new(), BTreeSet::new());
+    for cycle in cycles(&waiting, &missing).iter().filter(|cycle| cycle.iter().any(|event| event.shared)) {
+        let operations = cycle.iter().filter_map(|event| match event.cause {
+            StallCause::Collective { instance, .. } => Some(instance.0),
+            StallCause::Message { .. } => None,
+        });
+        let operations: BTreeSet<CommIndex> = operations.collect();
+        if operations.is_empty() {
+            channels.extend(cycle.iter().filter_map(|event| match event.cause {
+                StallCause::Message { channel, .. } => Some(channel),
+                StallCause::Collective { .. } => None,
+            }));
+        }
+        comms.extend(operations);
+    }
+    Ok((comms, channels.into_iter().collect()))
+}
+
 /// All waiting events, in the order of processes, and whom the collectives wait for.
 fn everywhere(
     transport: &mut dyn Transport,
@@ -208,6 +239,7 @@ fn waiting_here(here: AnalysisRank, program: &Program, stopped: &Stopped) -> Vec
             location: program.locations[local][timeline.location(at) as usize],
             event: timeline.number(at),
             cause,
+            shared: (1..timeline.len()).any(|event| timeline.location(event) != timeline.location(0)),
         });
     }
     waiting
@@ -282,6 +314,7 @@ mod tests {
             location: LocationId(location),
             event: EventNumber(7),
             cause,
+            shared: false,
         }
     }
 

@@ -8,7 +8,7 @@ use clc_trace::{CollectiveOp, CommRank, MpiRank, TimelineNumber, number};
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::CollectiveClass;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 number! {
@@ -210,6 +210,8 @@ pub struct CollectiveCounts {
     pub by_op: BTreeMap<u8, InstanceCounts>,
     /// Communicators (definition index) with inconsistent instances, with the number of the first one (0-based).
     pub first_inconsistent: BTreeMap<CommIndex, u64>,
+    /// Communicators that several threads of a process share whose operations contradict the rest of the trace, in the order that clocks tell.
+    pub contradicted: BTreeSet<CommIndex>,
 }
 
 impl CollectiveCounts {
@@ -223,6 +225,7 @@ impl CollectiveCounts {
             entry.inconsistent += counts.inconsistent;
         }
         self.first_inconsistent.extend(&other.first_inconsistent);
+        self.contradicted.extend(&other.contradicted);
     }
 }
 
