@@ -3,7 +3,7 @@
 use crate::analysis::largest::Largest;
 use crate::analysis::replay::delays::DelaySums;
 use crate::analysis::replay::timeline_waits::TimelineWaits;
-use crate::analysis::scan::ScannedOperations;
+use crate::analysis::scanned::ScannedOperations;
 use crate::analysis::traffic::TrafficCounts;
 use crate::pipeline::load::LocalTrace;
 use clc_engine::matching::local_timeline::LocalTimeline;
