@@ -1,8 +1,8 @@
 //! Streaming through the events of a location.
 
 use crate::ScanSummary;
-use crate::chunks::{FileKind, Record, RecordReader, RecordRun};
-use crate::decode::{decode, decode_within};
+use crate::chunks::{FileKind, Record, RecordReader};
+use crate::decode::decode;
 use crate::definitions::TYPE_LOCATION;
 use crate::events::attributes;
 use crate::fields::Typed;
@@ -60,38 +60,7 @@ impl Otf2Archive {
         local: &LocalDefinitions,
         mut visit: impl FnMut(EventNumber, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
-        let path = self.event_path(location);
-        let mut summary = empty(local);
-        let mut run = || -> Result<()> {
-            let mut records = RecordReader::open(&path, FileKind::Events, self.anchor().event_chunk)?;
-            let mut stretch = RecordRun::default();
-            let mut visit = |number: EventNumber, time, event: Result<Event>| {
-                event.and_then(|event| visit(number, time, event)).map_err(|error| error.at_event(number))
-            };
-            let mut ends = None;
-            let mut span = |first, last| ends = Some((ends.map_or(first, |(first, _)| first), last));
-            loop {
-                // Nearly all records come in stretches.
-                records.gather(&mut stretch);
-                for (index, number) in (0..stretch.kinds().len()).zip(stretch.first().0..) {
-                    let (kind, time, fields) = records.at(&stretch, index as u8);
-                    summary.by_type[usize::from(kind)] += 1;
-                    visit(EventNumber(number), time, decode_within(kind, fields, local))?;
-                }
-                if let (Some(&first), Some(&last)) = (stretch.times().first(), stretch.times().last()) {
-                    span(first, last);
-                }
-                let Some(record) = records.next()? else { break };
-                summary.by_type[usize::from(record.kind)] += 1;
-                visit(record.event(), record.time, decode(&record, local))?;
-                span(record.time, record.time);
-            }
-            summary.time_span = ends;
-            finish(&mut summary, &records);
-            Ok(())
-        };
-        run().map_err(|error| error.in_file(&path).at_location(location))?;
-        Ok(summary)
+        self.scan_records(location, local, |record, event| visit(record.event(), record.time, event))
     }
 
     /// As [`Otf2Archive::scan_with`], with the stream of an accelerator that an event refers to by one of the attributes `references`

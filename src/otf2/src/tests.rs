@@ -291,44 +291,6 @@ fn recorded_traces_come_back_byte_for_byte() {
     }
 }
 
-/// All events are read as they are record by record, and counted in the same way.
-fn scans_agree(archive: &Otf2Archive) -> u64 {
-    let (definitions, _) = archive.read_definitions().unwrap();
-    let scans = definitions.locations.iter().map(|location| {
-        let local = archive.local_definitions(location.id).unwrap();
-        let (mut events, mut records) = (Vec::new(), Vec::new());
-        let all = archive.scan_with(location.id, &local, |number, time, event| {
-            events.push((number, time, event));
-            Ok(())
-        });
-        let single = archive.scan_records(location.id, &local, |record, event| {
-            records.push((record.event(), record.time, event));
-            Ok(())
-        });
-        assert_eq!(all.unwrap(), single.unwrap(), "location {}", location.id);
-        assert!(events == records, "location {}", location.id);
-        events.len() as u64
-    });
-    scans.sum()
-}
-
-#[test]
-fn events_are_scanned_as_they_are_read_one_by_one() {
-    let directory = tempfile::tempdir().unwrap();
-    assert!(scans_agree(&libotf2_archive(directory.path())) > 10_000);
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
-    let recorded = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
-    assert!(recorded.map(|path| scans_agree(&Otf2Archive::open(&path).unwrap())).sum::<u64>() > 10_000);
-    // An error names its event.
-    let archive =
-        Otf2Archive::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/recorded-halo-4")).unwrap();
-    let location = archive.read_definitions().unwrap().0.locations[0].id;
-    let local = archive.local_definitions(location).unwrap();
-    let third = |number: EventNumber, _, _| if number.0 == 3 { Err(clc_trace::Error::new("no")) } else { Ok(()) };
-    let error = archive.scan_with(location, &local, third).unwrap_err();
-    assert_eq!((error.event, error.location), (Some(EventNumber(3)), Some(location)));
-}
-
 /// A small definition file with a record of every interpreted kind.
 fn definition_file() -> Vec<u8> {
     let mut writer = Writer::new(ORDER);
