@@ -7,6 +7,7 @@ use clc_clock::Clock;
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::windows::Windows;
+use clc_trace::workers::shares;
 use clc_trace::{Correction, CorrectionCursor, Error, EventNumber, Result, Ticks};
 use std::ops::Range;
 
@@ -124,21 +125,6 @@ impl<'a> StagedTrace<'a> {
     }
 }
 
-/// Divides things of these `weights` that follow each other into `count` parts of about the same weight: each belongs to the part in which its middle lies.
-fn shares(weights: &[u64], count: usize) -> Vec<Range<usize>> {
-    let all: u128 = weights.iter().copied().map(u128::from).sum();
-    let mut before = 0;
-    let part_of = |&weight: &u64| {
-        let middle = 2 * before + u128::from(weight);
-        before += u128::from(weight);
-        ((middle * count as u128 / (2 * all).max(1)) as usize).min(count - 1)
-    };
-    let parts: Vec<usize> = weights.iter().map(part_of).collect();
-    let ends = (0..count).map(|part| parts.partition_point(|&own| own <= part));
-    let mut begin = 0;
-    ends.map(|end| std::mem::replace(&mut begin, end)..end).filter(|share| !share.is_empty()).collect()
-}
-
 /// Maps the times of one location.
 pub(super) struct StageMapper<'a> {
     loaded: LocationCursor<'a>,
@@ -164,29 +150,5 @@ impl StageMapper<'_> {
         };
         self.last = Some((number, times));
         times
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn every_process_is_in_one_share(weights in prop::collection::vec(0u64..9, 0..12), count in 1usize..6) {
-            let all: Vec<usize> = shares(&weights, count).into_iter().flatten().collect();
-            prop_assert_eq!(all, (0..weights.len()).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn shares_weigh_about_the_same() {
-        // The first two are a little less than half of all.
-        assert_eq!(shares(&[99, 99, 101, 101], 2), [0..2, 2..4]);
-        assert_eq!(shares(&[1, 1, 8, 1, 1], 3), [0..2, 2..3, 3..5]);
-        assert_eq!(shares(&[5, 5], 4), [0..1, 1..2]);
-        // Without any events, or with none at the end.
-        assert_eq!(shares(&[0, 0, 1, 0], 2), [0..2, 2..4]);
     }
 }

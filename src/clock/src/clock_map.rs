@@ -94,9 +94,7 @@ impl ClockMap {
         }
         Ok(whole)
     }
-}
 
-impl ClockMap {
     /// Whether several processes have this clock, so that each can be given one of its own. Locations with timelines of their own keep the clock of their process.
     pub(crate) fn can_be_split(&self, clock: u32) -> bool {
         let processes = self.of_timeline.len() - self.own.len();

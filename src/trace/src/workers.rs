@@ -155,10 +155,26 @@ pub fn blocks(weights: impl IntoIterator<Item = usize>, least: usize) -> Vec<Ran
     blocks
 }
 
+/// Divides things of these `weights`, which follow each other, into `count` parts of about the same weight: each belongs to the part in which its middle lies. Parts may be empty.
+pub fn shares(weights: &[u64], count: usize) -> Vec<Range<usize>> {
+    let all: u128 = weights.iter().copied().map(u128::from).sum();
+    let mut before = 0;
+    let part_of = |&weight: &u64| {
+        let middle = 2 * before + u128::from(weight);
+        before += u128::from(weight);
+        ((middle * count as u128 / (2 * all).max(1)) as usize).min(count.saturating_sub(1))
+    };
+    let parts: Vec<usize> = weights.iter().map(part_of).collect();
+    let mut begin = 0;
+    let end_of = |part: usize| parts.partition_point(|&own| own <= part);
+    (0..count).map(|part| std::mem::replace(&mut begin, end_of(part))..end_of(part)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Error;
+    use proptest::prelude::*;
     use std::cell::Cell;
 
     fn workers(threads: usize) -> Workers {
@@ -242,5 +258,26 @@ mod tests {
         let work = |_: usize, _: Advance<'_>| Ok(meeting.wait().is_leader());
         let leaders = workers(2).run(2, &Silent, work).unwrap();
         assert_eq!(leaders.into_iter().filter(|leader| *leader).count(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn everything_is_in_one_share(weights in prop::collection::vec(0u64..9, 0..12), count in 1usize..6) {
+            let found = shares(&weights, count);
+            prop_assert_eq!(found.len(), count);
+            let all: Vec<usize> = found.into_iter().flatten().collect();
+            prop_assert_eq!(all, (0..weights.len()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn shares_weigh_about_the_same() {
+        // The first two are a little less than half of all.
+        assert_eq!(shares(&[99, 99, 101, 101], 2), [0..2, 2..4]);
+        assert_eq!(shares(&[1, 1, 8, 1, 1], 3), [0..2, 2..3, 3..5]);
+        // More parts than things; nothing to weigh, at the end or at all.
+        assert_eq!(shares(&[5, 5], 4), [0..0, 0..1, 1..1, 1..2]);
+        assert_eq!(shares(&[0, 0, 1, 0], 2), [0..2, 2..4]);
+        assert_eq!(shares(&[], 2), [0..0, 0..0]);
     }
 }

@@ -16,7 +16,7 @@ use clc_clock::kind::BoundKind;
 use clc_clock::windows::BoundTable;
 use clc_clock::{ClockInterval, Collector, Inspected};
 use clc_trace::progress::Silent;
-use clc_trace::workers::Workers;
+use clc_trace::workers::{Workers, shares};
 use clc_trace::{CollectiveOp, LengthClass, Result};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -176,18 +176,8 @@ pub fn inspect(
 
 /// The outgoing channels in `count` parts with about as many messages each.
 pub(crate) fn channel_shares(program: &Program, count: usize) -> Vec<Range<usize>> {
-    let channels = &program.messages.outgoing;
-    let all: usize = channels.iter().map(|channel| channel.sends.len()).sum();
-    let (mut shares, mut begin, mut seen) = (Vec::new(), 0, 0);
-    for (index, channel) in channels.iter().enumerate() {
-        seen += channel.sends.len();
-        if seen * count >= all * (shares.len() + 1) {
-            shares.push(begin..index + 1);
-            begin = index + 1;
-        }
-    }
-    shares.push(begin..channels.len());
-    shares
+    let messages: Vec<u64> = program.messages.outgoing.iter().map(|channel| channel.sends.len() as u64).collect();
+    shares(&messages, count)
 }
 
 /// Adds messages to a table, given as incoming channel, receive event and bound, those of a channel in its order.

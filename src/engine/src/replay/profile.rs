@@ -11,7 +11,7 @@ use crate::replay::clock_condition::{Candidate, SenderQuery, Worst, place, sende
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use clc_clock::grid::Grid;
 use clc_trace::progress::Silent;
-use clc_trace::workers::Workers;
+use clc_trace::workers::{Workers, shares};
 use clc_trace::{CollectiveOp, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -126,8 +126,8 @@ pub fn profile<T: AsRef<[i64]> + Sync>(
 ) -> Result<Profile> {
     let bounds = bounds(transport, program, times)?;
     let view = ProfileInput { program, times, bounds: &bounds, classes };
-    let lengths = program.messages.incoming.iter().map(|channel| channel.receives.len());
-    let shares = shares(lengths, workers.threads());
+    let lengths: Vec<u64> = program.messages.incoming.iter().map(|channel| channel.receives.len() as u64).collect();
+    let shares = shares(&lengths, workers.threads());
     // Collectives are one more job.
     let parts = workers.run(shares.len() + 1, &Silent, |job, _| {
         let (mut profile, mut worsts) = (Profile::new(classes), Worsts::default());
@@ -161,26 +161,6 @@ pub fn profile<T: AsRef<[i64]> + Sync>(
         whole.worst.push(Worst { op, ticks, send, receive });
     }
     Ok(whole)
-}
-
-/// Neighbouring channels in `count` shares of about as many messages.
-fn shares(lengths: impl Iterator<Item = usize> + Clone, count: usize) -> Vec<Range<usize>> {
-    let all: usize = lengths.clone().sum();
-    let mut shares = Vec::new();
-    let (mut begin, mut end, mut before) = (0, 0, 0);
-    for length in lengths {
-        end += 1;
-        before += length;
-        if before * count >= all.max(1) * (shares.len() + 1) {
-            shares.push(begin..end);
-            begin = end;
-        }
-    }
-    // Channels without messages.
-    if begin < end {
-        shares.push(begin..end);
-    }
-    shares
 }
 
 /// All that one look needs.
