@@ -336,7 +336,7 @@ pub struct CommonOptions {
 
     /// Threads for reading and writing event files [default: one per core, up to 16; 1 under mpirun]
     ///
-    /// They are also used for clock estimation and for the corrections of the processes; the forward replay is single-threaded. The result does
+    /// They are also used for clock estimation, for the corrections of the processes and by analyze; the forward replay is single-threaded. The result does
     /// not depend on their number. Under a launcher the ranks already share the cores of a node; specify more if each has several cores.
     #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = values::threads)]
     pub threads: Option<NonZero<usize>>,
