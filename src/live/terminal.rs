@@ -308,6 +308,7 @@ mod tests {
             sentence: sentence.to_owned(),
             quiet: 42.0,
             ranks: vec![3],
+            starved: Vec::new(),
             rows: (0..4).map(row).collect(),
             comms: vec![comm],
         };

@@ -218,7 +218,7 @@ impl AgentFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::{Life, Phase};
+    use crate::state::{CoreTime, Life, Phase};
 
     fn state(rank: u32, life: Life) -> RankState {
         RankState {
@@ -236,6 +236,7 @@ mod tests {
             moved: 0.0,
             vain: 0,
             cpu: 0.0,
+            unmoved: CoreTime::default(),
             comms: Vec::new(),
             epochs: Vec::new(),
             lost: 0,

@@ -42,7 +42,8 @@ impl Watchman {
         let found = diagnose(Some(&first.snapshot), &second.snapshot);
         let due = match found.verdict {
             JobVerdict::Failed => true,
-            JobVerdict::Still => found.quiet >= self.alarm.seconds,
+            // A rank that has no core does not hang: whether it moves is known once it has had one for a while.
+            JobVerdict::Still => found.quiet >= self.alarm.seconds && found.starved.is_empty(),
             _ => {
                 self.raised = None;
                 false

@@ -20,7 +20,7 @@ mod tests;
 pub use table::{CommRow, RankRow};
 pub use words::{Ranks, duration, moment};
 
-use crate::state::{Life, Phase, RankState};
+use crate::state::{CoreTime, Life, Phase, RankState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -73,6 +73,8 @@ pub struct Diagnosis {
     pub quiet: f64,
     /// Ranks that are the cause, as far as there are any.
     pub ranks: Vec<u32>,
+    /// If nothing moves: ranks that could not, since other processes have taken the cores of their node.
+    pub starved: Vec<u32>,
     /// One line for each process.
     pub rows: Vec<RankRow>,
     /// One line for each communicator in whose operations somebody waits.
@@ -83,6 +85,10 @@ pub struct Diagnosis {
 const STILL: f64 = 1.0;
 /// Who waits for so many seconds while others move is worth a word. Chosen by hand.
 const LONG: f64 = 10.0;
+/// A rank that does not move lacks a core if it has had less than so many seconds of one, in which it could not have done much, and has waited for one for more than this part of the time.
+/// One that hangs actively has soon had more, on a busy machine too. Chosen by hand: with a priority of 19 beside twenty busy processes on two cores, a process has one for a few milliseconds per second.
+const HARDLY_RAN: f64 = 0.1;
+const LACKED: f64 = 0.5;
 
 /// What a snapshot says, and what has moved since an `earlier` one.
 pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
@@ -102,6 +108,7 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
         () if quiet < STILL => JobVerdict::Moves,
         () => JobVerdict::Still,
     };
+    let starved = if verdict == JobVerdict::Still { starved(now, quiet) } else { Vec::new() };
     let sentence = match (verdict, &cause) {
         (JobVerdict::Unknown, _) => "no process of the job is known yet".to_owned(),
         (JobVerdict::Failed, Some(cause)) => cause.sentence.clone(),
@@ -127,11 +134,11 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
                 None => moved,
             }
         }
-        (_, Some(cause)) => format!("no progress for {}: {}", duration(quiet), cause.sentence),
-        (_, None) => format!("no progress for {}: no rank waits in MPI; {}", duration(quiet), outside(now)),
+        (_, Some(cause)) => format!("{}: {}", no_progress(quiet, &starved), cause.sentence),
+        (_, None) => format!("{}: no rank waits in MPI; {}", no_progress(quiet, &starved), outside(now)),
     };
     let ranks = cause.filter(|_| verdict != JobVerdict::Finished).map(|cause| cause.ranks).unwrap_or_default();
-    Diagnosis { verdict, sentence, quiet, ranks, rows: table::ranks(now), comms: table::comms(now) }
+    Diagnosis { verdict, sentence, quiet, ranks, starved, rows: table::ranks(now), comms: table::comms(now) }
 }
 
 /// Ranks that have made calls between two snapshots.
@@ -143,6 +150,25 @@ fn moving(earlier: Option<&Snapshot>, now: &Snapshot) -> Vec<u32> {
         before.get(&(rank.host.as_str(), rank.process)).is_none_or(|&known| known != (rank.moves, rank.phase))
     };
     now.ranks.iter().filter(moved).filter_map(|rank| rank.rank).collect()
+}
+
+/// Ranks that have had hardly any of a core while nothing moved for so many seconds.
+fn starved(now: &Snapshot, quiet: f64) -> Vec<u32> {
+    let lacks = |rank: &&RankState| {
+        let CoreTime { ran, waited } = rank.unmoved;
+        rank.life == Life::Runs && rank.phase != Phase::Finalized && ran < HARDLY_RAN && waited > LACKED * quiet
+    };
+    now.ranks.iter().filter(lacks).filter_map(|rank| rank.rank).collect()
+}
+
+/// For how long there has been none, and why, if it is not the program.
+fn no_progress(quiet: f64, starved: &[u32]) -> String {
+    let time = format!("no progress for {}", duration(quiet));
+    if starved.is_empty() {
+        time
+    } else {
+        format!("{time}, in which {} for a processor core that others have taken", Ranks(starved).are("have waited"))
+    }
 }
 
 /// Where ranks are that do not wait.

@@ -11,7 +11,7 @@ mod tests;
 pub(crate) use functions::function_name;
 pub use functions::table;
 pub(crate) use process::ProcessStatus;
-pub use process::now;
+pub use process::{CoreTime, now};
 pub use read::StateFile;
 
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,9 @@ pub struct RankState {
     pub vain: u64,
     /// Processor time that it has used, in seconds.
     pub cpu: f64,
+    /// Processor time that it has had and waited for since it was seen not to move: nothing while it moves.
+    #[serde(default)]
+    pub unmoved: CoreTime,
     /// The communicators that were asked for, of which it is a member.
     pub comms: Vec<CommMembership>,
     /// Of the windows among them, the epochs that it is in, and those that were the last of their kind.

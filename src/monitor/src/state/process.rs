@@ -1,6 +1,7 @@
 //! What the kernel knows of a process, and the time.
 
 use super::Life;
+use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
 /// Seconds since 1970.
@@ -46,6 +47,33 @@ impl ProcessStatus {
     }
 }
 
+/// How much of a processor a process has had, and how much it has waited for one, in seconds: those of its first thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoreTime {
+    /// It ran.
+    pub ran: f64,
+    /// It was ready to run, but all cores were taken by others.
+    pub waited: f64,
+}
+
+impl CoreTime {
+    /// Of the process with this id since its start; none if it is gone, or the kernel does not count that (`CONFIG_SCHED_INFO`).
+    pub(crate) fn look(id: u32) -> Option<CoreTime> {
+        CoreTime::of_schedstat(&std::fs::read_to_string(format!("/proc/{id}/schedstat")).ok()?)
+    }
+
+    /// From the text of `/proc/PID/schedstat`: nanoseconds on a core, nanoseconds without one, and how often it got one.
+    fn of_schedstat(text: &str) -> Option<CoreTime> {
+        let mut seconds = text.split_whitespace().map_while(|word| word.parse::<u64>().ok()).map(|ns| ns as f64 * 1e-9);
+        Some(CoreTime { ran: seconds.next()?, waited: seconds.next()? })
+    }
+
+    /// What came after an earlier look.
+    pub(crate) fn since(self, earlier: CoreTime) -> CoreTime {
+        CoreTime { ran: (self.ran - earlier.ran).max(0.0), waited: (self.waited - earlier.waited).max(0.0) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +88,14 @@ mod tests {
         assert_eq!(ProcessStatus::of_stat("nonsense", 1), None);
         assert_eq!(ProcessStatus::look(std::process::id(), 0).life, Life::Runs);
         assert_eq!(ProcessStatus::look(std::process::id(), 1), ProcessStatus::GONE);
+    }
+
+    #[test]
+    fn times_with_and_without_a_core_are_read() {
+        let time = CoreTime::of_schedstat("2500000000 500000000 17\n").unwrap();
+        assert_eq!(time, CoreTime { ran: 2.5, waited: 0.5 });
+        assert_eq!(time.since(CoreTime { ran: 2.0, waited: 0.5 }), CoreTime { ran: 0.5, waited: 0.0 });
+        assert_eq!(CoreTime::of_schedstat("nonsense"), None);
+        assert_eq!(CoreTime::of_schedstat("1"), None);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::layout::{self, epoch, field, kind, phase, slot};
 use super::{
-    CommMembership, EpochKind, Life, MpiCall, Operation, Phase, ProcessStatus, RankState, WindowEpoch, function_name,
-    has_target, leaves_sequence, now, on_epoch, table,
+    CommMembership, CoreTime, EpochKind, Life, MpiCall, Operation, Phase, ProcessStatus, RankState, WindowEpoch,
+    function_name, has_target, leaves_sequence, now, on_epoch, table,
 };
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -29,6 +29,8 @@ pub struct StateFile {
     /// What it was seen to be when it was looked at before: tests in vain, when their number changed, and what the kernel said.
     vain: (u64, f64),
     life: (Life, f64),
+    /// Its moves, and what it had had of a core when it was first seen to have made no further one.
+    unmoved: (u64, Option<CoreTime>),
 }
 
 /// Bytes of a part of the file.
@@ -70,6 +72,7 @@ impl StateFile {
             started: 0,
             vain: (0, 0.0),
             life: (Life::Runs, now()),
+            unmoved: (u64::MAX, None),
         };
         let header = state.part(0, HEADER)?;
         let wrong = |what: &str| Err(Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display())));
@@ -183,6 +186,7 @@ impl StateFile {
             moved: clock.seconds(header.get(field::PHASE_SINCE)),
             vain: 0,
             cpu: kernel.cpu,
+            unmoved: CoreTime::default(),
             comms: Vec::new(),
             epochs: Vec::new(),
             lost: header.get(field::LOST),
@@ -198,7 +202,18 @@ impl StateFile {
         if state.vain != self.vain.0 {
             self.vain = (state.vain, now());
         }
+        state.unmoved = self.core_time(state.moves);
         Ok((state, calls))
+    }
+
+    /// What the process has had of a core since it was seen not to move. A process that moves is not asked about.
+    fn core_time(&mut self, moves: u64) -> CoreTime {
+        if self.unmoved.0 != moves {
+            self.unmoved = (moves, None);
+            return CoreTime::default();
+        }
+        let Some(now) = CoreTime::look(self.process) else { return CoreTime::default() };
+        now.since(*self.unmoved.1.get_or_insert(now))
     }
 
     /// All communicators that the process is a member of, with their handles.

@@ -164,3 +164,27 @@ fn locks_of_a_part_have_one_place_whatever_they_are() {
     let places: BTreeSet<usize> = kinds.iter().map(|&kind| layout::place_of_epoch(WINDOW, kind, 0)).collect();
     assert_eq!(places.len(), 4);
 }
+
+#[test]
+fn time_with_and_without_a_core_is_counted_while_nothing_moves() {
+    let mut busy = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("1.state");
+    let mut written = StateBytes::new();
+    written.set(field::PROCESS, u64::from(busy.id()));
+    std::fs::write(&path, &written.0).unwrap();
+    let mut file = StateFile::open(&path, "here").unwrap();
+    let mut looks = Vec::new();
+    for moves in [7, 7, 7, 8, 8, 8] {
+        written.set(layout::SLOTS + slot::CALL, moves << layout::COUNT);
+        std::fs::write(&path, &written.0).unwrap();
+        let CoreTime { ran, waited } = file.pulse().unwrap().unmoved;
+        looks.push(ran + waited);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    // The kernel need not have counted the last slice yet.
+    let counts = |looks: &[f64]| looks[..2] == [0.0, 0.0] && looks[2] > 0.02 && looks[2] < 10.0;
+    assert!(counts(&looks[..3]) && counts(&looks[3..]), "{looks:?}");
+}

@@ -4,7 +4,7 @@ use super::*;
 use clc_monitor::diagnose::{CommRow, SilentNode, Snapshot, diagnose};
 use clc_monitor::history::Moment;
 use clc_monitor::query::{AgentReport, AgentTraffic, PeerAgent, SystemClocks};
-use clc_monitor::state::{CommMembership, Life, MpiCall, Operation, Phase, RankState};
+use clc_monitor::state::{CommMembership, CoreTime, Life, MpiCall, Operation, Phase, RankState};
 
 /// When the job of these tests began.
 const BEGUN: f64 = 1e9;
@@ -49,6 +49,7 @@ fn state(rank: u32, waits: bool) -> RankState {
         moved: BEGUN + 60.0,
         vain: 0,
         cpu: 1.0,
+        unmoved: CoreTime::default(),
         comms: vec![CommMembership {
             comm: 1,
             rank,

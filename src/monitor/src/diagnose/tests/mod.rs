@@ -28,6 +28,7 @@ fn job(size: u32, sequence: u64) -> Snapshot {
         moved: SINCE,
         vain: 0,
         cpu: 1.0,
+        unmoved: CoreTime::default(),
         comms: vec![CommMembership { comm: WORLD, rank, size, inter: false, second: false, window: false, sequence }],
         epochs: Vec::new(),
         lost: 0,
@@ -89,6 +90,26 @@ fn who_is_missing_in_a_collective_operation_is_named() {
     job.says(JobVerdict::Still, &[3], &parts);
     let comm = &diagnose(None, &job).comms[0];
     assert_eq!((comm.sequence, comm.waiting, comm.size, &comm.behind[..]), (17, 7, 8, &[3][..]));
+}
+
+#[test]
+fn ranks_without_a_core_are_told_from_those_that_hang() {
+    let mut job = job(4, 16);
+    [0, 1].into_iter().for_each(|rank| job.barrier(rank, 17));
+    let core = |ran, waited| CoreTime { ran, waited };
+    // Two have hardly had a core; a third one has had one for long enough to do something, and the last one does not want one.
+    job.ranks[3].unmoved = core(0.02, 41.0);
+    job.ranks[0].unmoved = core(0.05, 22.0);
+    job.ranks[1].unmoved = core(0.3, 41.0);
+    job.ranks[2].unmoved = core(0.0, 0.1);
+    let parts = [
+        "no progress for 42.0 s, in which ranks 0, 3 have waited for a processor core that others have taken: ranks 2, 3 are missing in MPI_Barrier",
+    ];
+    job.says(JobVerdict::Still, &[2, 3], &parts);
+    assert_eq!(diagnose(None, &job).starved, [0, 3]);
+    job.ranks[3].unmoved = core(0.02, 20.0);
+    job.ranks[0].life = Life::Stopped;
+    assert_eq!(diagnose(None, &job).starved, [] as [u32; 0]);
 }
 
 #[test]
