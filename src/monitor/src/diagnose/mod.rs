@@ -73,7 +73,7 @@ pub struct Diagnosis {
     pub quiet: f64,
     /// Ranks that are the cause, as far as there are any.
     pub ranks: Vec<u32>,
-    /// If nothing moves: ranks that could not, since other processes have taken the cores of their node.
+    /// If nothing moves: those of these (or of all, if there are none) that could not, since other processes have taken the cores of their node.
     pub starved: Vec<u32>,
     /// One line for each process.
     pub rows: Vec<RankRow>,
@@ -85,10 +85,12 @@ pub struct Diagnosis {
 const STILL: f64 = 1.0;
 /// Who waits for so many seconds while others move is worth a word. Chosen by hand.
 const LONG: f64 = 10.0;
-/// A rank that does not move lacks a core if it has had less than so many seconds of one, in which it could not have done much, and has waited for one for more than this part of the time.
-/// One that hangs actively has soon had more, on a busy machine too. Chosen by hand: with a priority of 19 beside twenty busy processes on two cores, a process has one for a few milliseconds per second.
-const HARDLY_RAN: f64 = 0.1;
+/// A rank that does not move lacks a core if it has waited for one for more than this part of the time, and has had less than so many seconds of one, in which it could not have computed much,
+/// or, where it waits in a call, so few turns that it cannot have looked often whether the call is complete. Chosen by hand: with a priority of 15 beside twenty busy processes on two cores, a rank that
+/// looks actively, and gives up its turn at once, has one for a millisecond per second, but a hundred turns.
 const LACKED: f64 = 0.5;
+const HARDLY_RAN: f64 = 0.1;
+const HARDLY_LOOKED: u64 = 50;
 
 /// What a snapshot says, and what has moved since an `earlier` one.
 pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
@@ -108,7 +110,8 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
         () if quiet < STILL => JobVerdict::Moves,
         () => JobVerdict::Still,
     };
-    let starved = if verdict == JobVerdict::Still { starved(now, quiet) } else { Vec::new() };
+    let blamed = cause.as_ref().map_or(&[][..], |cause| &cause.ranks);
+    let starved = if verdict == JobVerdict::Still { starved(now, blamed, quiet) } else { Vec::new() };
     let sentence = match (verdict, &cause) {
         (JobVerdict::Unknown, _) => "no process of the job is known yet".to_owned(),
         (JobVerdict::Failed, Some(cause)) => cause.sentence.clone(),
@@ -152,13 +155,15 @@ fn moving(earlier: Option<&Snapshot>, now: &Snapshot) -> Vec<u32> {
     now.ranks.iter().filter(moved).filter_map(|rank| rank.rank).collect()
 }
 
-/// Ranks that have had hardly any of a core while nothing moved for so many seconds.
-fn starved(now: &Snapshot, quiet: f64) -> Vec<u32> {
-    let lacks = |rank: &&RankState| {
-        let CoreTime { ran, waited } = rank.unmoved;
-        rank.life == Life::Runs && rank.phase != Phase::Finalized && ran < HARDLY_RAN && waited > LACKED * quiet
+/// Those of the ranks to blame, or of all if there are none, that have had hardly any of a core while nothing moved for so many seconds.
+fn starved(now: &Snapshot, blamed: &[u32], quiet: f64) -> Vec<u32> {
+    let lacks = |state: &RankState| {
+        let CoreTime { ran, waited, turns } = state.unmoved;
+        let little = ran < HARDLY_RAN && (state.call.is_none() || turns < HARDLY_LOOKED);
+        state.life == Life::Runs && state.phase != Phase::Finalized && little && waited > LACKED * quiet
     };
-    now.ranks.iter().filter(lacks).filter_map(|rank| rank.rank).collect()
+    let counts = |rank: &u32| blamed.is_empty() || blamed.contains(rank);
+    now.ranks.iter().filter(|state| lacks(state)).filter_map(|state| state.rank).filter(counts).collect()
 }
 
 /// For how long there has been none, and why, if it is not the program.

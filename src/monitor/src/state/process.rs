@@ -47,13 +47,15 @@ impl ProcessStatus {
     }
 }
 
-/// How much of a processor a process has had, and how much it has waited for one, in seconds: those of its first thread.
+/// How much of a processor a process has had, and how much it has waited for one: its first thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoreTime {
-    /// It ran.
+    /// For so many seconds it ran.
     pub ran: f64,
-    /// It was ready to run, but all cores were taken by others.
+    /// For so many it was ready to run, but all cores were taken by others.
     pub waited: f64,
+    /// So often it was given one.
+    pub turns: u64,
 }
 
 impl CoreTime {
@@ -64,13 +66,18 @@ impl CoreTime {
 
     /// From the text of `/proc/PID/schedstat`: nanoseconds on a core, nanoseconds without one, and how often it got one.
     fn of_schedstat(text: &str) -> Option<CoreTime> {
-        let mut seconds = text.split_whitespace().map_while(|word| word.parse::<u64>().ok()).map(|ns| ns as f64 * 1e-9);
-        Some(CoreTime { ran: seconds.next()?, waited: seconds.next()? })
+        let mut numbers = text.split_whitespace().map_while(|word| word.parse::<u64>().ok());
+        let mut seconds = || numbers.next().map(|ns| ns as f64 * 1e-9);
+        Some(CoreTime { ran: seconds()?, waited: seconds()?, turns: numbers.next()? })
     }
 
     /// What came after an earlier look.
     pub(crate) fn since(self, earlier: CoreTime) -> CoreTime {
-        CoreTime { ran: (self.ran - earlier.ran).max(0.0), waited: (self.waited - earlier.waited).max(0.0) }
+        CoreTime {
+            ran: (self.ran - earlier.ran).max(0.0),
+            waited: (self.waited - earlier.waited).max(0.0),
+            turns: self.turns.saturating_sub(earlier.turns),
+        }
     }
 }
 
@@ -93,9 +100,10 @@ mod tests {
     #[test]
     fn times_with_and_without_a_core_are_read() {
         let time = CoreTime::of_schedstat("2500000000 500000000 17\n").unwrap();
-        assert_eq!(time, CoreTime { ran: 2.5, waited: 0.5 });
-        assert_eq!(time.since(CoreTime { ran: 2.0, waited: 0.5 }), CoreTime { ran: 0.5, waited: 0.0 });
+        assert_eq!(time, CoreTime { ran: 2.5, waited: 0.5, turns: 17 });
+        let earlier = CoreTime { ran: 2.0, waited: 0.5, turns: 16 };
+        assert_eq!(time.since(earlier), CoreTime { ran: 0.5, waited: 0.0, turns: 1 });
         assert_eq!(CoreTime::of_schedstat("nonsense"), None);
-        assert_eq!(CoreTime::of_schedstat("1"), None);
+        assert_eq!(CoreTime::of_schedstat("1 2"), None);
     }
 }

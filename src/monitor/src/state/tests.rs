@@ -178,7 +178,7 @@ fn time_with_and_without_a_core_is_counted_while_nothing_moves() {
     for moves in [7, 7, 7, 8, 8, 8] {
         written.set(layout::SLOTS + slot::CALL, moves << layout::COUNT);
         std::fs::write(&path, &written.0).unwrap();
-        let CoreTime { ran, waited } = file.pulse().unwrap().unmoved;
+        let CoreTime { ran, waited, .. } = file.pulse().unwrap().unmoved;
         looks.push(ran + waited);
         std::thread::sleep(std::time::Duration::from_millis(50));
     }

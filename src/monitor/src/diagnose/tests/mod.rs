@@ -96,18 +96,24 @@ fn who_is_missing_in_a_collective_operation_is_named() {
 fn ranks_without_a_core_are_told_from_those_that_hang() {
     let mut job = job(4, 16);
     [0, 1].into_iter().for_each(|rank| job.barrier(rank, 17));
-    let core = |ran, waited| CoreTime { ran, waited };
-    // Two have hardly had a core; a third one has had one for long enough to do something, and the last one does not want one.
-    job.ranks[3].unmoved = core(0.02, 41.0);
-    job.ranks[0].unmoved = core(0.05, 22.0);
-    job.ranks[1].unmoved = core(0.3, 41.0);
-    job.ranks[2].unmoved = core(0.0, 0.1);
+    let core = |ran, waited, turns| CoreTime { ran, waited, turns };
+    // Of those that are missing one has hardly had a core; the other one does not want one. Whoever waits for them is no reason.
+    job.ranks[3].unmoved = core(0.02, 41.0, 100);
+    job.ranks[2].unmoved = core(0.0, 0.1, 1);
+    job.ranks[0].unmoved = core(0.02, 41.0, 10);
     let parts = [
-        "no progress for 42.0 s, in which ranks 0, 3 have waited for a processor core that others have taken: ranks 2, 3 are missing in MPI_Barrier",
+        "no progress for 42.0 s, in which rank 3 has waited for a processor core that others have taken: ranks 2, 3 are missing in MPI_Barrier",
     ];
     job.says(JobVerdict::Still, &[2, 3], &parts);
-    assert_eq!(diagnose(None, &job).starved, [0, 3]);
-    job.ranks[3].unmoved = core(0.02, 20.0);
+    assert_eq!(diagnose(None, &job).starved, [3]);
+    for (ran, waited) in [(0.3, 41.0), (0.02, 20.0)] {
+        job.ranks[3].unmoved = core(ran, waited, 100);
+        assert_eq!(diagnose(None, &job).starved, [] as [u32; 0]);
+    }
+    // Where all wait in a call, a look or two per second would do.
+    [2, 3].into_iter().for_each(|rank| job.barrier(rank, 17));
+    job.ranks[1].unmoved = core(0.02, 41.0, 4000);
+    assert_eq!(diagnose(None, &job).starved, [0]);
     job.ranks[0].life = Life::Stopped;
     assert_eq!(diagnose(None, &job).starved, [] as [u32; 0]);
 }
