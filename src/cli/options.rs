@@ -263,7 +263,7 @@ pub struct SynchronisationOptions {
     #[arg(long, value_name = "DURATION|SHARE", help_heading = MODEL, value_parser = values::delay)]
     pub max_delay: Option<MaxDelay>,
 
-    /// Treat Alltoallv, Alltoallw and neighbourhood collectives as all-to-all
+    /// Treat Alltoallv and Alltoallw as all-to-all
     ///
     /// A trace does not show which pairs of processes exchanged data in them, so by default they impose no constraints and are only counted. Set
     /// this if all members exchange data with all others in your program.

@@ -13,7 +13,7 @@ use clc_engine::matching::extract::calls::Calls;
 use clc_engine::matching::extracted::Extract;
 use clc_engine::matching::sync::{EventCoordinates, LayerStart};
 use clc_engine::matching::within::accelerators::{AcceleratorCalls, ProcessAccelerators};
-use clc_engine::matching::within::operations::SharedOperations;
+use clc_engine::matching::within::operations::{Shared, SharedOperations};
 use clc_engine::matching::within::steps::Steps;
 use clc_engine::matching::within::threads::{Divided, ProcessThreadSteps};
 use clc_engine::matching::within::ties::{Tie, layer_of};
@@ -242,8 +242,13 @@ impl OneScan<'_> {
         if divided.is_divided() {
             extract.thread_orders = self.threads.steps.orders(&divided, &event_of);
             extract.part_of = divided.part_of;
-            for (comm, begins) in &divided.operations {
-                extract.order_operations(self.table.index(*comm)?, begins);
+            for (on, begins) in &divided.operations {
+                match on {
+                    Shared::Communicator(comm) => extract.order_operations(self.table.index(*comm)?, begins),
+                    Shared::Epochs(window) => {
+                        self.table.window(*window).into_iter().for_each(|window| extract.order_epochs(window, begins));
+                    }
+                }
             }
         }
         extract.threads = divided.counts;

@@ -8,13 +8,13 @@ use crate::reference::backward::backward;
 use crate::reference::common::{Constants, Passes, common as common_time};
 use crate::reference::forward::{Control, forward_of, lamport_advance};
 use crate::reference::matching::{Rules, matching};
-use crate::reference::model::{BARRIER, PerLocation, Process, Recorded, Trace};
+use crate::reference::model::{BARRIER, PerLocation, Process, REGION_NAMES, Recorded, Trace};
 use crate::reference::threads::own_clocks::{divided, with_own_clocks};
 use crate::reference::threads::{disturb, hybrid};
 use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{
-    ClockOffset, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Fraction, Message, MpiRank,
-    RegionId, Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask, Ticks,
+    ClockOffset, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Fraction, GroupId, Message,
+    MpiRank, RegionId, Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask, Ticks, Window, WindowGroup, WindowId,
 };
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::{Centre, CorrectionForm, Decay, Parameters, Slope};
@@ -417,6 +417,44 @@ fn operations_of_threads_are_those_that_their_steps_tell() {
             assert_eq!(found(&after, "thread_barrier").1, 0, "{presync}");
         }
     }
+}
+
+/// Two threads post in turns, and the clock of one is behind by more than a turn: a barrier tells which epoch is whose. Without it nobody knows, and the orders are in doubt.
+#[test]
+fn epochs_of_threads_are_those_that_their_steps_tell() {
+    let named = |name: &str| {
+        let place = REGION_NAMES.iter().position(|known| *known == name).expect("a region");
+        RegionId(place as u32)
+    };
+    let sync = |name: &str, enter: i64, leave: i64, peer: u32| {
+        let event = Event::RmaGroupSync(WindowGroup { level: 3, window: WindowId(1), group: GroupId(peer + 2) });
+        vec![(enter, Event::Enter(named(name))), (enter + 1, event), (leave, Event::Leave(named(name)))]
+    };
+    let posted =
+        |time: i64| [sync("MPI_Win_post", time, time + 2, 1), sync("MPI_Win_wait", time + 10, time + 40, 1)].concat();
+    let origin = |time: i64| {
+        [sync("MPI_Win_start", time, time + 5, 0), sync("MPI_Win_complete", time + 20, time + 35, 0)].concat()
+    };
+    let trace = |ahead: i64, turns: bool| {
+        let turn = |arrive: i64, depart: i64| if turns { barrier(arrive, depart).to_vec() } else { Vec::new() };
+        let began = vec![fork(10_010, 2), begin(10_020)];
+        let received = vec![(10_160, Event::MpiRecv(message(1)))];
+        let ended = vec![end(10_400), join(10_420)];
+        let main = [began, posted(10_100), received, turn(10_170, 10_190), ended].concat();
+        let worker = [vec![begin(10_030)], turn(10_175, 10_191), posted(10_200), vec![end(10_410)]].concat();
+        let other = [origin(10_090), vec![(10_130, Event::MpiSend(message(0)))], origin(10_190)].concat();
+        let mut trace = trace(vec![vec![(main, 0), (worker, ahead)], vec![(other, 0)]]);
+        trace.windows = vec![Window { id: WindowId(1), name: "w".into(), comm: CommId(0) }];
+        trace.groups = (0..2).map(|process| (GroupId(process + 2), [MpiRank(process)].into())).collect();
+        trace
+    };
+    assert_corrected(&trace(0, true), "group", 4, 0);
+    assert_corrected(&trace(-150, true), "group", 4, 1);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace(-150, false));
+    let matching = report(&path, &["check", "--presync", "none"], 1)["matching"].take();
+    let orders = (&matching["windows"]["steps"], &matching["implied_orders"], &matching["contradicted_orders"]);
+    assert_eq!(orders, (&Value::from(0), &Value::from(4), &Value::from(0)), "{matching}");
 }
 
 /// The recorded time of the first event of a location after `job`.

@@ -19,8 +19,8 @@ pub enum CollectiveClass {
 }
 
 impl CollectiveClass {
-    /// The class of `op`. Alltoallv, Alltoallw (and the neighbourhood collectives, which tracers record under the same
-    /// codes) are N-to-N only if `alltoallv` asks for it. Operations that create or destroy handles are unconstrained:
+    /// The class of `op`. Alltoallv, Alltoallw (and neighbourhood collectives, if a tracer records them under the same
+    /// codes; most record none) are N-to-N only if `alltoallv` asks for it. Operations that create or destroy handles are unconstrained:
     /// how far they synchronise differs between libraries; those that matching has found to be [`CollectiveOp::CREATE_HANDLE_OF_ALL`] are N-to-N.
     pub fn of(op: CollectiveOp, alltoallv: bool) -> CollectiveClass {
         use CollectiveOp as Op;

@@ -86,7 +86,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Index of a window; `None` if it is not defined.
-    pub(crate) fn window(&self, id: WindowId) -> Option<CommIndex> {
+    pub fn window(&self, id: WindowId) -> Option<CommIndex> {
         self.window_by_id.get(&id).copied()
     }
 

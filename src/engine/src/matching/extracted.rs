@@ -10,7 +10,7 @@ use crate::matching::within::threads::ThreadOrder;
 use clc_trace::{EventNumber, MpiRank};
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One process's part in one collective instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +107,8 @@ pub struct Extract {
     pub group_sends: HashMap<GroupKey, Vec<u32>>,
     /// Steps on windows that wait for others, in program order.
     pub group_receives: HashMap<GroupKey, Vec<u32>>,
+    /// Of these windows the steps are in the order that the threads have shown, whatever their clocks show.
+    pub ordered_windows: BTreeSet<CommIndex>,
     /// By location: 0 if it is in the timeline of its process, else the number of its own one. Empty if all are.
     pub part_of: Vec<u32>,
     /// What orders threads with timelines of their own.
@@ -135,6 +137,43 @@ impl Extract {
         });
         if ascend {
             *list = ordered;
+        }
+    }
+
+    /// Puts the steps of epochs on a window in the order that the steps of the threads tell, given as locations and events of their records. They stay as they are if those of
+    /// one timeline would be in another order than that has.
+    pub fn order_epochs(&mut self, window: CommIndex, records: &[(u32, EventNumber)]) {
+        let place_of: BTreeMap<(u32, EventNumber), usize> =
+            records.iter().enumerate().map(|(place, &record)| (record, place)).collect();
+        let (sync, part_of) = (&self.sync, &self.part_of);
+        // The record is between the two ends of its call.
+        let place = |event: u32, entered: bool| {
+            let at = (sync.location(event as usize), sync.number(event as usize));
+            let mut near = if entered { place_of.range(at..) } else { place_of.range(..=at) };
+            let found = if entered { near.next() } else { near.next_back() };
+            found.filter(|((location, _), _)| *location == at.0).map_or(usize::MAX, |(_, place)| *place)
+        };
+        let ascend = |list: &[u32]| {
+            let mut last: HashMap<u32, u32> = HashMap::default();
+            list.iter().all(|&event| {
+                let part = part_of.get(sync.location(event as usize) as usize).copied().unwrap_or(0);
+                last.insert(part, event).is_none_or(|before| before <= event)
+            })
+        };
+        let ends = [(&self.group_sends, true), (&self.group_receives, false)];
+        let [sends, receives] = ends.map(|(steps, entered)| {
+            let of_window = steps.iter().filter(|(key, _)| key.window == window);
+            let ordered = of_window.map(|(key, list)| {
+                let mut list = list.clone();
+                list.sort_by_key(|&event| place(event, entered));
+                (*key, list)
+            });
+            ordered.collect::<Vec<(GroupKey, Vec<u32>)>>()
+        });
+        if sends.iter().chain(&receives).all(|(_, list)| ascend(list)) {
+            self.group_sends.extend(sends);
+            self.group_receives.extend(receives);
+            self.ordered_windows.insert(window);
         }
     }
 }

@@ -157,7 +157,7 @@ fn hear_sends(
         let lengths = offer.sends.iter().map(|end| end.length).collect();
         let timed = if shared { &offer.sends[..] } else { &[] };
         let times = timed.iter().map(|end| time(offer.source, end)).collect();
-        let apart = are_apart(&extracts[offer.source], timed);
+        let apart = are_apart(&extracts[offer.source], timed.iter().map(|end| end.event));
         outgoing.entry(offer.host).or_default().push((number, lengths, times, apart));
     }
     let places: BTreeMap<(AnalysisRank, u32), usize> =
@@ -169,7 +169,7 @@ fn hear_sends(
                 *sends = lengths;
                 if let Some(shared) = shared {
                     let extract = &extracts[*destination];
-                    let apart = apart || are_apart(extract, receives.iter().chain(&*unplaced));
+                    let apart = apart || are_apart(extract, receives.iter().chain(&*unplaced).map(|end| end.event));
                     let receives = receives.iter().chain(&*unplaced).map(|end| time(*destination, end)).collect();
                     *shared = Shared { sends: times, receives, apart };
                 }
@@ -180,9 +180,9 @@ fn hear_sends(
 }
 
 /// Whether events of a process are in several timelines.
-fn are_apart<'a>(extract: &Extract, ends: impl IntoIterator<Item = &'a MessageEnd>) -> bool {
-    let part = |end: &MessageEnd| extract.part_of.get(extract.sync.location(end.event as usize) as usize);
-    let mut parts = ends.into_iter().map(part);
+pub(super) fn are_apart(extract: &Extract, events: impl IntoIterator<Item = u32>) -> bool {
+    let part = |event: u32| extract.part_of.get(extract.sync.location(event as usize) as usize);
+    let mut parts = events.into_iter().map(part);
     parts.next().is_some_and(|first| parts.any(|part| part != first))
 }
 

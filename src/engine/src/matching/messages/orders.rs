@@ -11,7 +11,8 @@
 //!
 //! The k-th epoch of two processes on a window is the k-th for both. Where their numbers differ, records are missing at one of the ends: then the k-th
 //! of the end with more belongs to the k-th of the other or an earlier one (counted from the begin where receives are missing, from the end where
-//! sends are), so that an order is implied all the same ([`Trust::Implied`]).
+//! sends are), so that an order is implied all the same ([`Trust::Implied`]). It is only implied as well where several threads of a process have made the
+//! steps and have clocks of their own, unless they have shown in which order: else clocks that disagree tell which of them is the k-th.
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Lengths, OutChannel, Trust, checked_index};
@@ -20,6 +21,7 @@ use crate::matching::event_list::EventList;
 use crate::matching::extracted::{Extract, GroupKey};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
+use crate::matching::messages::doubts::are_apart;
 use crate::matching::messages::offers::tell_indices;
 use crate::matching::placement::Placement;
 use clc_trace::{Result, TimelineNumber};
@@ -39,6 +41,8 @@ enum OrderAnnouncement {
         completes: bool,
         offer: u32,
         steps: u32,
+        /// They are in several timelines, and only clocks tell their order.
+        apart: bool,
     },
 }
 
@@ -75,11 +79,12 @@ pub(super) fn add(
                 OrderAnnouncement::Synchronous { channel, index, places } => {
                     acknowledge(extracts, messages, host, (channel, index), &places)
                 }
-                OrderAnnouncement::Group { source, destination, window, completes, offer, steps } => {
+                OrderAnnouncement::Group { source, destination, window, completes, offer, steps, apart } => {
                     let key = GroupKey { peer: source.process(), window, completes };
                     let local = LocalTimeline(destination.0 - first.0);
                     let receives = extracts[local].group_receives.remove(&key).unwrap_or_default();
-                    pair(messages, host, local, source, receives, (offer, steps as usize))?
+                    let apart = apart || of_unknown_order(&extracts[local], window, &receives);
+                    pair(messages, host, local, source, receives, (offer, steps as usize, apart))?
                 }
             });
         }
@@ -207,6 +212,11 @@ struct GroupOffer {
     sends: Vec<u32>,
 }
 
+/// Whether steps on a window are in several timelines, and the threads have not shown in which order.
+fn of_unknown_order(extract: &Extract, window: CommIndex, steps: &[u32]) -> bool {
+    are_apart(extract, steps.iter().copied()) && !extract.ordered_windows.contains(&window)
+}
+
 fn groups(
     placement: &Placement,
     first: TimelineNumber,
@@ -218,7 +228,9 @@ fn groups(
         let mut keys: Vec<(GroupKey, Vec<u32>)> = extract.group_sends.drain().collect();
         keys.sort_unstable_by_key(|(key, _)| *key);
         for (key, mut sends) in keys {
-            sends.sort_unstable();
+            if !extract.ordered_windows.contains(&key.window) {
+                sends.sort_unstable();
+            }
             let destination = TimelineNumber::of_process(key.peer);
             outgoing.entry(placement.host_of(destination)).or_default().push(OrderAnnouncement::Group {
                 source: local.numbered_from(first),
@@ -227,6 +239,7 @@ fn groups(
                 completes: key.completes,
                 offer: offers.len() as u32,
                 steps: sends.len() as u32,
+                apart: of_unknown_order(extract, key.window, &sends),
             });
             offers.push(GroupOffer { source: local, key, sends });
         }
@@ -234,17 +247,17 @@ fn groups(
     offers
 }
 
-/// The receiving end of an offer with `count` sends; the answer to it.
+/// The receiving end of an offer with `count` sends; these or the receives are in an order that only clocks tell if they are `apart`; the answer to it.
 fn pair(
     messages: &mut Messages,
     host: AnalysisRank,
     local: LocalTimeline,
     source: TimelineNumber,
     mut receives: Vec<u32>,
-    (offer, count): (u32, usize),
+    (offer, count, apart): (u32, usize, bool),
 ) -> Result<OrderAnswer> {
     let paired = receives.len().min(count);
-    let implied = receives.len() != count;
+    let implied = apart || receives.len() != count;
     messages.counts.loose_steps += receives.len().abs_diff(count) as u64;
     if implied {
         messages.counts.implied += paired as u64;

@@ -4,13 +4,22 @@
 //! clocks tell which of its operations is the k-th. Where these clocks differ, only the steps of the threads can: MPI demands of a program that it puts such operations in
 //! order (MPI 4.1, "MPI and Threads", on collective calls), and mostly that is done by what a trace records (the end of a team, a barrier, a lock). So an operation's number is one more than
 //! that of the last operation that its begin is known to follow. If all operations of the process on the communicator get different numbers that way, each
-//! follows the one before, and the order is certain, whatever the clocks show.
+//! follows the one before, and the order is certain, whatever the clocks show. So it is with the steps of post, start, complete and wait on a window.
 
 use crate::matching::within::steps::{OrderedSteps, StepOrders, Steps};
 use clc_trace::{CommId, Event, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The operations of a process on a communicator.
+/// What several locations share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shared {
+    /// The collective operations on a communicator.
+    Communicator(CommId),
+    /// The epochs with groups on a window.
+    Epochs(WindowId),
+}
+
+/// The operations of a process on a communicator, or its steps of epochs on a window.
 #[derive(Debug, Default)]
 struct Operations {
     /// The locations that take part.
@@ -22,7 +31,7 @@ struct Operations {
 /// Which collective operations the locations of a process take part in.
 #[derive(Debug, Default)]
 pub struct SharedOperations {
-    on_communicators: BTreeMap<CommId, Operations>,
+    operations: BTreeMap<Shared, Operations>,
     /// The locations that take part in operations on each window.
     on_windows: BTreeMap<WindowId, BTreeSet<u32>>,
     /// The steps at which operations have begun that have not ended: blocking ones by location.
@@ -35,14 +44,14 @@ pub struct SharedOperations {
     completed: BTreeMap<u64, BTreeSet<u32>>,
 }
 
-/// For communicators that several locations share, the steps at which operations begin, in the order in which they do.
-pub type OperationOrders = BTreeMap<CommId, Vec<usize>>;
+/// For communicators, and epochs on windows, that several locations share: the steps at which operations begin, in the order in which they do.
+pub type OperationOrders = BTreeMap<Shared, Vec<usize>>;
 
 impl SharedOperations {
-    /// Whether an event begins an operation on a communicator: then it is a step, see [`SharedOperations::read`].
+    /// Whether an event begins an operation on a communicator, or is of an epoch: then it is a step, see [`SharedOperations::read`].
     #[inline]
     pub(super) fn begins(event: &Event) -> bool {
-        matches!(event, Event::MpiCollectiveBegin | Event::NonBlockingCollectiveRequest(_))
+        matches!(event, Event::MpiCollectiveBegin | Event::NonBlockingCollectiveRequest(_) | Event::RmaGroupSync(_))
     }
 
     /// Reads an event of a location, and which step it is, if it is one.
@@ -56,15 +65,16 @@ impl SharedOperations {
             }
             (Event::MpiCollectiveEnd(collective), _) => {
                 let begin = self.open.remove(&location);
-                self.ended(collective.comm, location, begin);
+                self.on(Shared::Communicator(collective.comm), location, begin);
             }
             (Event::NonBlockingCollectiveComplete(collective, request), _) => {
                 let begin = self.requests.remove(&(location, *request));
                 if begin.is_none() {
                     self.completed.entry(*request).or_default().insert(location);
                 }
-                self.ended(collective.comm, location, begin);
+                self.on(Shared::Communicator(collective.comm), location, begin);
             }
+            (Event::RmaGroupSync(sync), _) => self.on(Shared::Epochs(sync.window), location, step),
             (Event::RmaCollectiveEnd(collective), _) => {
                 self.on_windows.entry(collective.window).or_default().insert(location);
             }
@@ -72,22 +82,24 @@ impl SharedOperations {
         }
     }
 
-    fn ended(&mut self, on: CommId, location: u32, begin: Option<usize>) {
-        let operations = self.on_communicators.entry(on).or_default();
+    fn on(&mut self, on: Shared, location: u32, begin: Option<usize>) {
+        let operations = self.operations.entry(on).or_default();
         operations.locations.insert(location);
         operations.begins.extend(begin);
     }
 
-    /// The communicators that several locations share.
-    fn shared(&self) -> impl Iterator<Item = (CommId, &Operations)> {
-        let all = self.on_communicators.iter().map(|(&on, operations)| (on, operations));
+    /// The communicators, and the epochs on windows, that several locations share.
+    fn shared(&self) -> impl Iterator<Item = (Shared, &Operations)> {
+        let all = self.operations.iter().map(|(&on, operations)| (on, operations));
         all.filter(|(_, operations)| operations.locations.len() > 1)
     }
 
     /// Which of so many locations have to stay in the timeline of their process, since nobody could say which of their operations is which: those that share a
     /// communicator whose operations are not in `orders`, or a window; and those that complete what another location has begun.
     pub(super) fn bound(&self, locations: usize, orders: &OperationOrders) -> Vec<bool> {
-        let unknown = self.shared().filter(|(on, _)| !orders.contains_key(on)).map(|(_, of)| &of.locations);
+        // Of epochs whose order is not known nothing is certain, but they are compared.
+        let unknown = self.shared().filter(|(on, _)| matches!(on, Shared::Communicator(_)) && !orders.contains_key(on));
+        let unknown = unknown.map(|(_, of)| &of.locations);
         let windows = self.on_windows.values().filter(|locations| locations.len() > 1);
         let mut bound: BTreeSet<u32> = unknown.chain(windows).flatten().copied().collect();
         for (request, completed) in &self.completed {
@@ -96,13 +108,14 @@ impl SharedOperations {
         (0..locations as u32).map(|location| bound.contains(&location)).collect()
     }
 
-    /// The order of the operations on each communicator that several locations share, as far as the steps of the threads tell it, which are `found`.
+    /// The order of the operations on each communicator, and of the epochs on each window, that several locations share, as far as the steps of the threads tell it, which are
+    /// `found`.
     pub(super) fn orders(&self, steps: &Steps, found: &StepOrders<'_>) -> OperationOrders {
-        let mut places: Vec<(CommId, usize)> = Vec::new();
+        let mut places: Vec<(Shared, usize)> = Vec::new();
         let mut number_of: HashMap<usize, usize> = HashMap::new();
-        for (comm, operations) in self.shared() {
+        for (on, operations) in self.shared() {
             number_of.extend(operations.begins.iter().map(|&begin| (begin, places.len())));
-            places.push((comm, operations.begins.len()));
+            places.push((on, operations.begins.len()));
         }
         if places.is_empty() {
             return OperationOrders::new();
@@ -116,8 +129,8 @@ impl SharedOperations {
                 *place = begin;
             }
         }
-        let comms = places.into_iter().map(|(comm, _)| comm);
-        comms.zip(orders).filter(|(_, order)| !order.contains(&usize::MAX)).collect()
+        let shared = places.into_iter().map(|(on, _)| on);
+        shared.zip(orders).filter(|(_, order)| !order.contains(&usize::MAX)).collect()
     }
 }
 
@@ -230,7 +243,7 @@ mod tests {
             let mut operations = SharedOperations::default();
             events.iter().zip(0..).for_each(|((location, event), step)| operations.read(*location, event, Some(step)));
             // Were its order known, it would make no difference.
-            operations.bound(4, &OperationOrders::from([(CommId(0), vec![])]))
+            operations.bound(4, &OperationOrders::from([(Shared::Communicator(CommId(0)), vec![])]))
         };
         // Whichever of the two locations is read first.
         assert_eq!(tied(&[(1, &begin), (2, &complete)]), [false, true, true, false]);
@@ -279,7 +292,10 @@ mod tests {
         // 0: operates, then 1 follows 2, 3: operates; 4: operates last, after 5.
         let locations: [&[Does]; 2] = [&[Operates(3), Step, Step, Operates(3)], &[Step, Operates(3), Step]];
         let (found, bound) = orders(&locations, &[(1, 4), (6, 2)], &[]);
-        assert_eq!((found, bound), (OperationOrders::from([(CommId(3), vec![0, 5, 3])]), vec![false, false]));
+        assert_eq!(
+            (found, bound),
+            (OperationOrders::from([(Shared::Communicator(CommId(3)), vec![0, 5, 3])]), vec![false, false])
+        );
         // Nothing tells whether the last one of the first location comes before that of the other one.
         let (found, bound) = orders(&locations, &[(1, 4)], &[]);
         assert_eq!((found, bound), (OperationOrders::new(), vec![true, true]));
@@ -292,13 +308,19 @@ mod tests {
         let barrier: &[(usize, usize)] = &[(1, 2), (4, 5), (7, 8)];
         let (found, bound) = orders(&locations, &[], &[barrier]);
         // Both operations on communicator 4 come after it.
-        assert_eq!((found, bound), (OperationOrders::from([(CommId(3), vec![0, 6])]), vec![true, false, true]));
+        assert_eq!(
+            (found, bound),
+            (OperationOrders::from([(Shared::Communicator(CommId(3)), vec![0, 6])]), vec![true, false, true])
+        );
     }
 
     #[test]
     fn steps_in_a_cycle_tell_no_order() {
         let locations: [&[Does]; 2] = [&[Step, Operates(3), Step], &[Step, Operates(3), Step]];
         assert_eq!(orders(&locations, &[(2, 3), (5, 0)], &[]).0, OperationOrders::new());
-        assert_eq!(orders(&locations, &[(2, 3)], &[]).0, OperationOrders::from([(CommId(3), vec![1, 4])]));
+        assert_eq!(
+            orders(&locations, &[(2, 3)], &[]).0,
+            OperationOrders::from([(Shared::Communicator(CommId(3)), vec![1, 4])])
+        );
     }
 }

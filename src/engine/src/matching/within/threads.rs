@@ -19,12 +19,12 @@
 use crate::matching::channels::Trust;
 use crate::matching::sync::EventCoordinates;
 use crate::matching::within::accelerators::ProcessAccelerators;
-use crate::matching::within::operations::{OperationOrders, SharedOperations};
+use crate::matching::within::operations::{OperationOrders, Shared, SharedOperations};
 use crate::matching::within::steps::{OrderedSteps, StepOrders, Steps, ThreadConstructs, ThreadCounts, Unpaired, What};
 use crate::matching::within::teams;
 use crate::matching::within::through::first_contradiction;
 use crate::matching::within::ties::{self, Tie, layer_of};
-use clc_trace::{AttributeId, CommId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
+use clc_trace::{AttributeId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -66,8 +66,8 @@ pub struct Divided {
     pub bound: Vec<bool>,
     /// Steps of one time that are in another order than their locations.
     pub ties: Vec<Tie>,
-    /// Where operations begin on communicators that several locations share, in the order that the steps of threads tell: location and event.
-    pub operations: Vec<(CommId, Vec<(u32, EventNumber)>)>,
+    /// Where operations begin on communicators, and the epochs on windows, that several locations share, in the order that the steps of threads tell: location and event.
+    pub operations: Vec<(Shared, Vec<(u32, EventNumber)>)>,
 }
 
 /// Recorded times of a location, and how far its clock has to be put forward then at least, and at most.
@@ -213,12 +213,12 @@ impl<'a> ProcessThreadSteps<'a> {
     }
 
     /// Where the steps of `orders` are.
-    fn operations_of(&self, orders: OperationOrders) -> Vec<(CommId, Vec<(u32, EventNumber)>)> {
+    fn operations_of(&self, orders: OperationOrders) -> Vec<(Shared, Vec<(u32, EventNumber)>)> {
         let place = |step: usize| {
             let at = self.steps.at(step);
             (at.location, at.number)
         };
-        orders.into_iter().map(|(comm, steps)| (comm, steps.into_iter().map(place).collect())).collect()
+        orders.into_iter().map(|(on, steps)| (on, steps.into_iter().map(place).collect())).collect()
     }
 
     /// What the threads do together, whatever clocks they have. The main location of the process is the one with number 0.
