@@ -14,9 +14,11 @@ use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::{NO_LOWER_BOUND, Program};
 use clc_trace::Result;
 
-/// Locations with more than this many neighbours do not get their errors over time listed. Chosen by hand.
+/// Locations with more than this many neighbours do not get their errors over time listed. Chosen by hand: with more, the report grows by 200 numbers
+/// a location and phase, and its plot cannot be read.
 const LISTED: usize = 64;
-/// So many windows are gathered at once. Chosen by hand.
+/// So many windows are gathered at once. Chosen by hand: more take more memory on rank 0, in proportion to the ranks; fewer take more rounds of
+/// messages.
 const GATHERED: usize = 1024;
 
 /// Puts the phases' results together on rank 0.

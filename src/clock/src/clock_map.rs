@@ -19,7 +19,8 @@ pub struct ClockMap {
     pub own: Vec<(OwnTimeline, LinearClock)>,
 }
 
-/// Beyond measurements a clock is taken to drift by no more than this part. Chosen by hand.
+/// Beyond measurements a clock is taken to drift by no more than this part. Chosen by hand: a smaller value calls a clock of its own what only
+/// drifts, a larger one overlooks clocks that differ.
 const DRIFTING: f64 = 1e-4;
 
 /// Recorded offsets of one timeline.

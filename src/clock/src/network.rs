@@ -61,10 +61,12 @@ pub struct Problem<'a> {
 pub const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0, 1.0];
 /// See [`ROUNDS`].
 pub const LAST_ROUNDS: &[f64] = &[1.0, 1.0, 1.0];
-/// Most solutions of the start, and the part of the way that one leaves. Chosen by hand.
+/// Most solutions of the start, and the part of the way that one leaves. Chosen by hand: three leaps lead from decades to a nanosecond, as each
+/// leaves a millionth; more cost a solution each.
 const LEAPS: usize = 5;
 const RELATIVE: f64 = 1e-6;
-/// Windows from which on a clock has a mean drift. Chosen by hand.
+/// Windows from which on a clock has a mean drift. Chosen by hand: the mean of fewer is noise, which silent windows would continue; with more, short
+/// stretches have none.
 const LEANING: usize = 8;
 /// Least q, in units of what observations are known to: clocks that are stiffer than that are straight for thousands of windows, but the weights of bends and of
 /// messages are then so far apart that the system cannot be solved with the 53 bits of a number.
@@ -72,15 +74,18 @@ const STIFFEST: f64 = 4e-6;
 /// Weight that holds every clock where it is, in units of that of a bend: what is held by less is lost in rounding, and would run away. With ten times as much and
 /// more clocks that jump settle too slowly.
 const ROUNDING: f64 = 1e-16;
-/// Windows with messages in one direction per window with messages in the other one, from which on those are no answer to speak of. Chosen by hand.
+/// Windows with messages in one direction per window with messages in the other one, from which on those are no answer to speak of. Chosen by hand: a
+/// larger value takes a few stray messages for answers, a smaller one ignores sparse answers.
 const ANSWERED: usize = 16;
 /// Travel times between clocks as they were measured are those of messages that were not late up to so many standard deviations of the offsets.
 const PROMPT: f64 = 3.0;
-/// Steps to the mean of these. Chosen by hand.
+/// Steps to the mean of these. Chosen by hand: each is a pass over the values; with fewer, the mean stays near the quarter at which it begins.
 const STEPS: usize = 5;
-/// Another latency is one that differs by more than this part of it. Chosen by hand.
+/// Another latency is one that differs by more than this part of it. Chosen by hand: a smaller part solves again for noise, a larger one leaves that
+/// much of a latency in the clocks.
 const OTHER: f64 = 0.15;
-/// Deviations over this many sigmas lose weight. Chosen by hand.
+/// Deviations over this many sigmas lose weight. Chosen by hand: one deviation of 370 is larger by chance, if they are normal; a smaller value
+/// distrusts sound ones, a larger one lets gross ones pull.
 const TOLERATED: f64 = 3.0;
 
 impl Problem<'_> {
@@ -149,7 +154,7 @@ impl Problem<'_> {
 
     /// One term per direction, pair and window: messages that were not delayed are measurements.
     fn tie_measurements(&self, system: &mut System<'_>, x: &[f64], scale: f64) {
-        // Chosen by hand.
+        // Chosen by hand: what pulls less only takes time; a larger value drops messages that matter.
         const NEGLIGIBLE: f64 = 1e-4;
         let latencies = Latencies::new(self.observations, x, self.windows, self.reading, self.around, self.workers);
         let directions = self.observations.directions();
@@ -173,7 +178,8 @@ impl Problem<'_> {
     /// One term per direction, pair and window: messages are bounds that pull with the force of the density of their delays, and push if they
     /// would have been too quick. A term is the square that has this force at the place where the clocks are now.
     fn tie_bounds(&self, system: &mut System<'_>, x: &[f64], rest: f64) {
-        /// A message that would have been too quick by more scales than that pushes no harder. Chosen by hand.
+        /// A message that would have been too quick by more scales than that pushes no harder. Chosen by hand: with more, a few messages bend a
+        /// clock; with less, it passes messages that are too quick.
         const FORCE: f64 = 6.0;
         let travels = DelayModel::learn(self.observations, x, self.windows, self.reading, self.around, self.workers);
         let precision = self.observations.precision;

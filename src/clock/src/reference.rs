@@ -183,7 +183,8 @@ fn most_central(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, mut membe
     sums.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|best| best.1)
 }
 
-/// A clock does not agree with the others in a window if its step is farther from the median step than this many times what is typical. Chosen by hand.
+/// A clock does not agree with the others in a window if its step is farther from the median step than this many times what is typical. Chosen by
+/// hand: a smaller value leaves out clocks that agree, a larger one lets steps of single clocks into the global time.
 const OUTLIER: f64 = 5.0;
 
 /// The time that clocks make together (Umansky and Leontev): from what each has counted since the first window (`elapsed[clock][window]`,

@@ -79,9 +79,10 @@ pub struct Diagnosis {
     pub comms: Vec<CommRow>,
 }
 
-/// From so many seconds on without any move, nothing moves. Chosen by hand.
+/// From so many seconds on without any move, nothing moves. Chosen by hand: shorter calls a job still that computes between two calls of MPI, longer
+/// says so later.
 const STILL: f64 = 1.0;
-/// Who waits for so many seconds while others move is worth a word. Chosen by hand.
+/// Who waits for so many seconds while others move is worth a word. Chosen by hand: shorter complains about ordinary imbalance, longer says it later.
 const LONG: f64 = 10.0;
 
 /// What a snapshot says, and what has moved since an `earlier` one.
