@@ -57,9 +57,9 @@ pub fn observe(
     remote_message_bounds(transport, program, times, visit)?;
     let parts = gather_owned(transport, AnalysisRank::FIRST, collector.finish())?;
     Ok(parts.map(|parts| {
-        let mut whole = BoundTable::default();
-        parts.into_iter().for_each(|part| whole.merge(part));
-        whole
+        let mut merged = BoundTable::default();
+        parts.into_iter().for_each(|part| merged.merge(part));
+        merged
     }))
 }
 
