@@ -287,7 +287,7 @@ fn pool(pairs: &mut [OneWayPair]) {
 
 /// The table with observations from both sides for pairs of clocks whose traffic goes one way, measured with clocks corrected by `now`. `anchors` are the recorded
 /// offsets, of which the clock `reference` needs none.
-pub fn from_both_sides(
+pub(crate) fn from_both_sides(
     table: &BoundTable,
     grid: &Grid,
     now: &Offsets,
@@ -339,7 +339,7 @@ pub fn from_both_sides(
 }
 
 /// What the ends of collective operations say if they all come at the same time, as if each were a message that took `takes` ticks; None if there are none.
-pub fn of_ends(table: &BoundTable, takes: i64) -> Option<BoundTable> {
+pub(crate) fn of_ends(table: &BoundTable, takes: i64) -> Option<BoundTable> {
     let mut ends = BoundTable::default();
     for (class, bounds) in table.waits.classes.iter().filter(|(class, _)| class.kind.is_between_ends()) {
         ends.pairs.entry((class.from, class.to)).or_default().merge(bounds.clone());

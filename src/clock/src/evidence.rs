@@ -106,7 +106,7 @@ pub struct Stretches {
 impl Stretches {
     /// Those of a run of so many `windows` whose messages are in these `parts`, with messages in as many windows each: most programs begin with a time without any, and where all messages are in few
     /// stretches, nothing is known of errors.
-    pub fn with_messages(parts: &[Observations], windows: usize) -> Stretches {
+    pub(crate) fn with_messages(parts: &[Observations], windows: usize) -> Stretches {
         let mut seen = vec![false; windows];
         for one in parts.iter().flat_map(|part| &part.one_way) {
             if let Some(window) = seen.get_mut(one.window as usize) {
@@ -226,7 +226,7 @@ impl Gain {
 
     /// Whether it is a loss of no more than a standard error, and a small one: then the simpler model is taken (the rule of one standard error of Breiman et al. 1984). Where the error is
     /// large, little is known of either, and it has to be a gain.
-    pub fn is_no_loss(&self) -> bool {
+    pub(crate) fn is_no_loss(&self) -> bool {
         if self.error <= KNOWN {
             self.mean >= -self.error.min(SMALL_LOSS)
         } else {
@@ -235,17 +235,17 @@ impl Gain {
     }
 
     /// Whether it is a loss that messages can feign which are late together: what bends follows them in either half of the messages. Straight lines that leave no violation are then as likely.
-    pub fn is_feigned_loss(&self) -> bool {
+    pub(crate) fn is_feigned_loss(&self) -> bool {
         self.error <= KNOWN && self.mean >= -FEIGNED_LOSS && self.mean >= -FEIGNED_ERRORS * self.error
     }
 
     /// The same where nearly all messages are late.
-    pub fn is_loss_of_late_messages(&self) -> bool {
+    pub(crate) fn is_loss_of_late_messages(&self) -> bool {
         self.error <= KNOWN && self.mean >= -LATE_LOSS && self.mean >= -FEIGNED_ERRORS * self.error
     }
 
     /// Whether it is a loss that messages alone can feign, if that is all that tells clocks apart, to lines that none of them contradicts; `late` if nearly all of them are.
-    pub fn is_loss_of_the_possible(&self, late: bool) -> bool {
+    pub(crate) fn is_loss_of_the_possible(&self, late: bool) -> bool {
         self.mean >= -ALONE_ERRORS * self.error || late && self.mean >= -OVERWHELMING
     }
 

@@ -58,9 +58,9 @@ pub struct Problem<'a> {
 
 /// Rounds of reweighting: how many spreads a message may be delayed and still count about half. From clocks of a coarser level,
 /// and from clocks that are nearly right.
-pub const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0, 1.0];
+pub(crate) const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0, 1.0];
 /// See [`ROUNDS`].
-pub const LAST_ROUNDS: &[f64] = &[1.0, 1.0, 1.0];
+pub(crate) const LAST_ROUNDS: &[f64] = &[1.0, 1.0, 1.0];
 /// Most solutions of the start, and the part of the way that one leaves. Chosen by hand: three leaps lead from decades to a nanosecond, as each
 /// leaves a millionth; more cost a solution each.
 const LEAPS: usize = 5;
@@ -222,7 +222,7 @@ impl Problem<'_> {
 
     /// Whether some clocks are tied to others by messages that come back around a cycle of several clocks (a ring) only. Then only recorded offsets know the
     /// latency: unless there are moments at which no message of the cycle is late, clocks can bend so that all messages are as quick as any latency wants.
-    pub fn goes_around(&self) -> bool {
+    pub(crate) fn goes_around(&self) -> bool {
         let directions = self.observations.directions();
         let count = |direction: usize| directions.messages(direction).len();
         let held = || (0..directions.len()).filter(|&direction| directions.is_held(direction));
@@ -234,7 +234,7 @@ impl Problem<'_> {
     }
 
     /// Whether most recorded offsets say that these are not the clocks.
-    pub fn contradicts_anchors(&self, offsets: &Offsets) -> bool {
+    pub(crate) fn contradicts_anchors(&self, offsets: &Offsets) -> bool {
         let at = |anchor: &Anchor| offsets.get(anchor.clock as usize)?.get(anchor.window as usize).copied();
         let far = |anchor: &Anchor| at(anchor).is_some_and(|at| (at - anchor.value).abs() > TOLERATED * anchor.sigma);
         2 * self.anchors.iter().filter(|anchor| far(anchor)).count() > self.anchors.len()
@@ -243,7 +243,7 @@ impl Problem<'_> {
     /// The latency ([`Reading::Mode`]) that recorded offsets show of directions that are not answered, if the clocks so far have another one: the mean travel time in
     /// the windows where both clocks were measured. Along a chain of messages the errors of offsets nearly cancel out in it. What messages are usually late is taken
     /// off, unless these are not the clocks and nothing is known of that.
-    pub fn latency_at_anchors(&self, offsets: &Offsets) -> Option<f64> {
+    pub(crate) fn latency_at_anchors(&self, offsets: &Offsets) -> Option<f64> {
         let mut known: Vec<Option<f64>> = vec![None; self.clocks * self.windows];
         for anchor in self.anchors {
             if let Some(known) = known.get_mut(anchor.clock as usize * self.windows + anchor.window as usize) {

@@ -141,7 +141,7 @@ impl Observations {
     }
 
     /// Half the shortest round trip of a pair that is quicker than three in four, in ticks: what clocks are known to; none without round trips.
-    pub fn quick_half_trip(&self) -> Option<f64> {
+    pub(crate) fn quick_half_trip(&self) -> Option<f64> {
         let mut trips: Vec<f64> = self.shortest_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
         trips.get(trips.len() / 4).copied()
@@ -155,7 +155,7 @@ impl Observations {
     }
 
     /// Whether messages are late nearly always: pairs of clocks are seldom as quick as they can be, whatever the clocks show.
-    pub fn are_late(&self) -> bool {
+    pub(crate) fn are_late(&self) -> bool {
         self.usual_half_trip().zip(self.quick_half_trip()).is_some_and(|(usual, quick)| usual > LATE * quick)
     }
 
@@ -273,7 +273,7 @@ impl Observations {
     }
 
     /// A copy with the messages between the pairs of clocks that `keep` wants.
-    pub fn of_pairs(&self, keep: impl Fn(u32, u32) -> bool) -> Observations {
+    pub(crate) fn of_pairs(&self, keep: impl Fn(u32, u32) -> bool) -> Observations {
         let mut part = self.part(|_| true);
         part.two_way.retain(|seen| keep(seen.a, seen.b));
         part.one_way.retain(|seen| keep(seen.a, seen.b));

@@ -37,7 +37,7 @@ pub struct PairLine {
 
 impl PairLine {
     /// Standard error of the value at a window.
-    pub fn error_at(&self, window: f64) -> f64 {
+    pub(crate) fn error_at(&self, window: f64) -> f64 {
         self.centre_error.hypot(self.slope_error * (window - self.centre))
     }
 
@@ -191,7 +191,7 @@ const OUTLIER: f64 = 5.0;
 /// in ticks) what the median or a mean of all has counted. The means follow a clock that fails, the median does not, but it knows less: of
 /// clocks that are all good the mean is wrong by their error over the square root of their number. Without a choice
 /// ([`Reference::Auto`]) it is the mean of those that agree.
-pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
+pub(crate) fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
     let windows = elapsed.iter().map(Vec::len).min().unwrap_or(0);
     if reference == Reference::Auto {
         return agreed(elapsed, windows);
@@ -239,7 +239,7 @@ fn agreed(elapsed: &Offsets, windows: usize) -> Vec<f64> {
 
 /// What clocks are off their median (the Skew of Umansky and Leontev): the sum over all clocks of the distance of their corrections from the median
 /// of all, mean over the windows, in ticks. `constants` is a part of every correction that is the same in all windows.
-pub fn skew_to_median(offsets: &Offsets, constants: &[i64]) -> f64 {
+pub(crate) fn skew_to_median(offsets: &Offsets, constants: &[i64]) -> f64 {
     let windows = offsets.iter().map(Vec::len).min().unwrap_or(0);
     // Against one of them, so that the squares of centuries do not cost the nanoseconds.
     let origin = constants.first().copied().unwrap_or(0);

@@ -168,7 +168,7 @@ const SEEN: f64 = 0.25;
 const SMEARED: usize = 2;
 
 /// Whether the corrections of a clock in windows that are `longer` times as long as the finest ones leave room for a step as high as `least`, which [`find`] may see in those.
-pub fn may_step(row: &[f64], longer: usize, least: f64) -> bool {
+pub(crate) fn may_step(row: &[f64], longer: usize, least: f64) -> bool {
     let reach = LONGEST.div_ceil(longer.max(1)) + SMEARED;
     (1..row.len().saturating_sub(1)).any(|at| {
         let beside = reach.min(at).min(row.len() - 1 - at);
@@ -358,7 +358,7 @@ fn step_costs(crossings: &[Crossing], height: f64, cost: &TravelCost) -> StepCos
 
 /// How much likelier it is that the clock's partners have stepped, each for itself, than that it has: the logarithm, as a number of messages that are late by the height of the
 /// step. If it was the clock, its messages with all of them show that at the same time.
-pub fn stepped_apart(crossings: &[(u32, Crossing)], height: f64, precision: f64) -> f64 {
+pub(crate) fn stepped_apart(crossings: &[(u32, Crossing)], height: f64, precision: f64) -> f64 {
     let mut crossings = crossings.to_vec();
     crossings.sort_by_key(|(partner, crossing)| (crossing.own, *partner));
     let all: Vec<Crossing> = crossings.iter().map(|(_, crossing)| *crossing).collect();

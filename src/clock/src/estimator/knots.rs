@@ -82,7 +82,7 @@ pub(super) fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock,
 ///
 /// # Errors
 /// Time would run backwards, or leave its range.
-pub fn refinement(knots: &Knots) -> Result<LinearClock> {
+pub(crate) fn refinement(knots: &Knots) -> Result<LinearClock> {
     let points: Vec<(Ticks, Ticks)> = knots.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
     LinearClock::through(&points)
 }

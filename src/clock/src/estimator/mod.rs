@@ -37,7 +37,7 @@ use clc_trace::{ClockOffset, Result, Ticks};
 pub(super) use collectives::CollectiveTies;
 pub use finest::observed_windows;
 use jumps::Doubtful;
-pub use knots::refinement;
+pub(crate) use knots::refinement;
 use seen_by::{SeenBy, whole};
 use serde::{Deserialize, Serialize};
 use start::are_apart;
@@ -198,7 +198,7 @@ impl Estimator {
     }
 
     /// The same with other limits for jumps of clocks.
-    pub fn with_jumps(self, jumps: JumpLimits) -> Estimator {
+    pub(crate) fn with_jumps(self, jumps: JumpLimits) -> Estimator {
         Estimator { jumps, ..self }
     }
 
