@@ -20,7 +20,7 @@ pub struct Details {
     pub worst: Vec<Case>,
     /// How steep the corrections are; none for `check`.
     pub slopes: Option<Slopes>,
-    /// How far the events of each location were moved, those with the largest moves first; none for `check`.
+    /// How far the events of each location were moved, those with the largest displacements first; none for `check`.
     pub locations: Vec<LocationDisplacement>,
     /// Number of locations that are not in the list.
     pub further_locations: u64,
@@ -249,11 +249,11 @@ pub struct LocationDisplacement {
     pub events: u64,
     /// Number of events whose time changed (against pre-synchronised time).
     pub events_moved: u64,
-    /// Largest move, in ticks.
+    /// Largest displacement, in ticks.
     pub largest_ticks: i64,
     /// The same in seconds.
     pub largest_seconds: f64,
-    /// Mean move of the moved events.
+    /// Mean displacement of the moved events.
     pub mean_seconds: f64,
 }
 
