@@ -1,4 +1,4 @@
-//! What the agents of a job that was watched have noted of their packets (`clc_monitor::clocks::log`), as offsets of the clocks of the nodes: they
+//! What the agents of a job that was monitored have noted of their packets (`clc_monitor::clocks::log`), as offsets of the clocks of the nodes: they
 //! talk to each other all the time, also while the program computes or sends one way only.
 
 use crate::recording::clocks::pauses::ClockJump;

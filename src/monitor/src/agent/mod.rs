@@ -132,7 +132,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
 fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Result<()> {
     let number = shared.number;
     let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
-    // Without a log, it is watched all the same.
+    // Without a log, it is monitored all the same.
     let mut log = HistoryWriter::create(&AgentFile::log(&shared.job, number), number, &shared.host).ok();
     let begun = Instant::now();
     let (mut last_seen, mut checked) = (Instant::now(), Instant::now());
