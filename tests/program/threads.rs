@@ -4,7 +4,6 @@ use crate::accelerators::arrows;
 use crate::by_hand::{self, written};
 use crate::common::{alone, found, report, run};
 use crate::reference::against::write_with;
-use crate::reference::matching::matching;
 use crate::reference::model::{BARRIER, Process, Recorded, Trace};
 use clc_trace::{
     ClockOffset, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, MpiRank, RegionId, Root,

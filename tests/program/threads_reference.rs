@@ -1,6 +1,5 @@
 //! Random programs of several threads whose clocks are not those of their processes: the program and the oracle come to the same times.
 
-use crate::common::found;
 use crate::reference::against::{on_ranks, write};
 use crate::reference::backward::backward;
 use crate::reference::common::{Constants, Passes, common as common_time};
