@@ -42,13 +42,13 @@ pub struct Problem<'a> {
     pub roughness: f64,
     /// Nothing is known yet: begin with the middles of both directions.
     pub afresh: bool,
-    /// [`ROUNDS`] or [`LAST_ROUNDS`].
+    /// `ROUNDS` or `LAST_ROUNDS`.
     pub rounds: &'a [f64],
     /// Whether drift returns to its mean where nothing is observed.
     pub leaning: bool,
     /// Windows that do not follow the one before: only some stretches of the run are looked at.
     pub cuts: &'a [usize],
-    /// The latency of directions that are not answered, if it is known ([`Problem::latency_at_anchors`]).
+    /// The latency of directions that are not answered, if it is known (`Problem::latency_at_anchors`).
     pub around: Option<f64>,
     /// Whether recorded offsets hold clocks whatever messages say until the last rounds.
     pub firm: bool,

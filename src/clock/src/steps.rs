@@ -119,7 +119,7 @@ pub struct JumpLimits {
     pub clear: f64,
     /// From this part of the time of a window on: no drift changes by that.
     pub rate: f64,
-    /// What all other clocks do, the reference did, unless messages say by so much that they did it at different times ([`stepped_apart`]).
+    /// What all other clocks do, the reference did, unless messages say by so much that they did it at different times (`stepped_apart`).
     pub apart: f64,
 }
 
