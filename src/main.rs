@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| WITHOUT_MPI.iter().any(|job| word == *job)) {
         return beside_mpi();
     }
-    // A correction that is to be watched, too: the program is started anew. What is wrong with the arguments is said below.
+    // A correction that is to be monitored, too: the program is started anew. What is wrong with the arguments is said below.
     if std::env::args_os().any(|word| word == "--monitor")
         && let Ok(Invocation::Correct(options)) = Invocation::parse(std::env::args_os())
         && let Err(error) = commands::start_anew(&options)

@@ -29,7 +29,7 @@ pub(crate) struct Comparison<'a> {
 
 /// What is known before errors can be counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ErrorSurvey {
+pub(crate) struct OverallErrors {
     /// Errors per phase, for the common offset.
     pub sums: ByPhase<Sum>,
     /// Earliest and latest true time.
@@ -38,14 +38,14 @@ pub(crate) struct ErrorSurvey {
     pub same: bool,
 }
 
-impl ErrorSurvey {
+impl OverallErrors {
     /// Nothing seen yet.
     pub(crate) fn new() -> Self {
-        ErrorSurvey { sums: ByPhase::default(), span: None, same: true }
+        OverallErrors { sums: ByPhase::default(), span: None, same: true }
     }
 
     /// Adds what was seen elsewhere.
-    pub(crate) fn merge(&mut self, other: &ErrorSurvey) {
+    pub(crate) fn merge(&mut self, other: &OverallErrors) {
         for (phase, more) in other.sums.iter() {
             self.sums[phase].merge(more);
         }
@@ -57,9 +57,9 @@ impl ErrorSurvey {
     }
 }
 
-impl Default for ErrorSurvey {
+impl Default for OverallErrors {
     fn default() -> Self {
-        ErrorSurvey::new()
+        OverallErrors::new()
     }
 }
 
@@ -148,38 +148,38 @@ impl Comparison<'_> {
     }
 
     /// Windows of `ticks` over the true span of the run.
-    pub(crate) fn windows(&self, survey: &ErrorSurvey, ticks: u64) -> TrueTimeWindows {
-        TrueTimeWindows::new(survey.span.unwrap_or((0, 0)), ticks)
+    pub(crate) fn windows(&self, overall: &OverallErrors, ticks: u64) -> TrueTimeWindows {
+        TrueTimeWindows::new(overall.span.unwrap_or((0, 0)), ticks)
     }
 
     /// First reading: common offsets, span, and whether the corrected trace is the one that the parameters give.
     ///
     /// # Errors
     /// A file cannot be read, or holds other events than the others.
-    pub(crate) fn survey(&self) -> Result<ErrorSurvey> {
-        let mut survey = ErrorSurvey::new();
+    pub(crate) fn overall(&self) -> Result<OverallErrors> {
+        let mut overall = OverallErrors::new();
         let phases = self.phases();
         self.each(|place, _| {
             self.stream(place, &mut |sample| {
                 for &phase in &phases {
-                    survey.sums[phase].add(sample.times[phase] - sample.times[CorrectionPhase::Truth]);
+                    overall.sums[phase].add(sample.times[phase] - sample.times[CorrectionPhase::Truth]);
                 }
                 let truth = sample.times[CorrectionPhase::Truth];
-                survey.span = Some(survey.span.map_or((truth, truth), |(a, b)| (a.min(truth), b.max(truth))));
-                survey.same &= sample.same;
+                overall.span = Some(overall.span.map_or((truth, truth), |(a, b)| (a.min(truth), b.max(truth))));
+                overall.same &= sample.same;
                 Ok(())
             })
         })?;
-        Ok(survey)
+        Ok(overall)
     }
 
     /// Second reading: errors once the common offsets are removed, and the times of the visited events.
     ///
     /// # Errors
-    /// As [`Comparison::survey`].
+    /// As [`Comparison::overall`].
     pub(crate) fn errors(
         &self,
-        survey: &ErrorSurvey,
+        overall: &OverallErrors,
         phases: &[CorrectionPhase],
         windows: &TrueTimeWindows,
     ) -> Result<(Vec<PhaseErrors>, VisitedTimes)> {
@@ -187,8 +187,8 @@ impl Comparison<'_> {
         let empty = || ByPhase::new(|_| program.filled(0));
         let mut visited = VisitedTimes { times: empty(), enters: empty() };
         let mut errors: Vec<PhaseErrors> = phases.iter().map(|_| PhaseErrors::new()).collect::<Result<_>>()?;
-        let offsets: Vec<i64> = phases.iter().map(|&phase| survey.sums[phase].mean()).collect();
-        let (first, last) = survey.span.unwrap_or((0, 0));
+        let offsets: Vec<i64> = phases.iter().map(|&phase| overall.sums[phase].mean()).collect();
+        let (first, last) = overall.span.unwrap_or((0, 0));
         let length = i128::from(last) - i128::from(first) + 1;
         // A microsecond, but at least ten ticks.
         let long = (self.opened.definitions.clock.resolution / 1_000_000).max(10) as i64;

@@ -6,7 +6,8 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Slices of the run in which errors are kept apart. Chosen by hand.
+/// Slices of the run in which errors are kept apart. Chosen by hand: with more, a slice holds too few events for a mean; with fewer, errors that come
+/// and go within a slice average out.
 pub(crate) const SLICES: usize = 200;
 
 /// Count and sum of errors, for their mean.

@@ -1,7 +1,7 @@
 //! The stages of an evaluation: open what is compared, measure the errors of each phase, judge them.
 
 use crate::accuracy::between::TrueTimeWindows;
-use crate::accuracy::compare::{Comparison, ErrorSurvey, PhaseErrors, VisitedTimes};
+use crate::accuracy::compare::{Comparison, OverallErrors, PhaseErrors, VisitedTimes};
 use crate::accuracy::judgement::Judgement;
 use crate::accuracy::phase::CorrectionPhase;
 use crate::pipeline::load::LocalTrace;
@@ -79,7 +79,7 @@ pub(crate) struct Evaluated {
 /// The errors of the hosted timelines.
 pub(crate) struct MeasuredErrors {
     /// Of all ranks.
-    survey: ErrorSurvey,
+    overall: OverallErrors,
     windows: TrueTimeWindows,
     phases: Vec<CorrectionPhase>,
     /// By phase.
@@ -122,22 +122,22 @@ impl Evaluated {
             truth: &self.traces.truth,
         };
         session.progress.phase("compare", 2 * self.loaded.events());
-        let own = agree(session.transport, comparison.survey())?;
+        let own = agree(session.transport, comparison.overall())?;
         session.progress.advance(self.loaded.events());
-        let mut survey = ErrorSurvey::new();
-        all_gather_values(session.transport, &own)?.iter().for_each(|part| survey.merge(part));
+        let mut overall = OverallErrors::new();
+        all_gather_values(session.transport, &own)?.iter().for_each(|part| overall.merge(part));
         let mut phases = comparison.phases();
-        if self.corrections.is_some() && !survey.same {
+        if self.corrections.is_some() && !overall.same {
             phases.retain(|&phase| phase != CorrectionPhase::Forward);
             session
                 .warnings
                 .add("the corrected trace was made with different options, so the forward phase is omitted");
         }
-        let windows = comparison.windows(&survey, window);
-        let (errors, visited) = agree(session.transport, comparison.errors(&survey, &phases, &windows))?;
+        let windows = comparison.windows(&overall, window);
+        let (errors, visited) = agree(session.transport, comparison.errors(&overall, &phases, &windows))?;
         session.progress.advance(self.loaded.events());
         session.progress.finish();
-        Ok(MeasuredErrors { survey, windows, phases, errors, visited })
+        Ok(MeasuredErrors { overall, windows, phases, errors, visited })
     }
 
     /// Puts the errors of all ranks together, phase by phase.
@@ -145,13 +145,13 @@ impl Evaluated {
     /// # Errors
     /// Failures of the transport.
     pub(crate) fn judge(mut self, session: &mut Session<'_>, measured: MeasuredErrors) -> Result<JudgedErrors> {
-        let MeasuredErrors { survey, windows, phases, errors, visited } = measured;
+        let MeasuredErrors { overall, windows, phases, errors, visited } = measured;
         // From here on, the clock condition is that of a latency of zero.
         self.loaded.program.set_latency(MinimumLatency::default());
         let tick = 1.0 / session.resolution() as f64;
         let Session { transport, opened: base, .. } = session;
         let mut judgement =
-            Judgement { transport: &mut **transport, base, loaded: &self.loaded, survey: &survey, windows, tick };
+            Judgement { transport: &mut **transport, base, loaded: &self.loaded, overall: &overall, windows, tick };
         let mut results = Vec::new();
         let true_waits = judgement.late_sender(&visited, CorrectionPhase::Truth)?;
         for (errors, &phase) in errors.into_iter().zip(&phases) {
@@ -167,7 +167,7 @@ impl Evaluated {
             phases: results,
             events: totals[0].unsigned_abs(),
             messages: totals[1].unsigned_abs(),
-            true_seconds: survey.span.map_or(0.0, |(first, last)| (last - first) as f64 * tick),
+            true_seconds: overall.span.map_or(0.0, |(first, last)| (last - first) as f64 * tick),
             late_sender_seconds: totals[2] as f64 * tick,
             window_seconds: windows.ticks() as f64 * tick,
         })

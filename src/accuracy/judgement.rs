@@ -1,7 +1,7 @@
 //! What the errors of all ranks amount to, phase by phase.
 
 use crate::accuracy::between::{Between, TrueTimeWindows};
-use crate::accuracy::compare::{ErrorSurvey, LocationErrors, PhaseErrors, VisitedTimes};
+use crate::accuracy::compare::{LocationErrors, OverallErrors, PhaseErrors, VisitedTimes};
 use crate::accuracy::distribution::{Distribution, Sum};
 use crate::accuracy::phase::CorrectionPhase;
 use crate::pipeline::load::LocalTrace;
@@ -14,9 +14,11 @@ use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::program::{NO_LOWER_BOUND, Program};
 use clc_trace::Result;
 
-/// Locations with more than this many neighbours do not get their errors over time listed. Chosen by hand.
+/// Locations with more than this many neighbours do not get their errors over time listed. Chosen by hand: with more, the report grows by 200 numbers
+/// a location and phase, and its plot cannot be read.
 const LISTED: usize = 64;
-/// So many windows are gathered at once. Chosen by hand.
+/// So many windows are gathered at once. Chosen by hand: more take more memory on rank 0, in proportion to the ranks; fewer take more rounds of
+/// messages.
 const GATHERED: usize = 1024;
 
 /// Puts the phases' results together on rank 0.
@@ -28,7 +30,7 @@ pub(crate) struct Judgement<'a> {
     /// The same, scanned and matched.
     pub loaded: &'a LocalTrace,
     /// Of all ranks.
-    pub survey: &'a ErrorSurvey,
+    pub overall: &'a OverallErrors,
     /// Windows of true time.
     pub windows: TrueTimeWindows,
     /// Seconds.
@@ -75,7 +77,7 @@ impl Judgement<'_> {
         errors.locations.sort_by_key(|location| location.0);
         Ok(Some(PhaseAccuracy {
             phase: phase.name().to_owned(),
-            offset_seconds: self.survey.sums[phase].mean() as f64 * tick,
+            offset_seconds: self.overall.sums[phase].mean() as f64 * tick,
             clock: errors.clock.statistics(tick),
             between_processes: errors.between.report(tick),
             latency: latency.statistics(tick),
@@ -146,7 +148,7 @@ impl Judgement<'_> {
     }
 
     fn middle(&self, slice: usize, slices: usize) -> f64 {
-        let length = self.survey.span.map_or(0.0, |(first, last)| (last - first) as f64 * self.tick);
+        let length = self.overall.span.map_or(0.0, |(first, last)| (last - first) as f64 * self.tick);
         (slice as f64 + 0.5) / slices as f64 * length
     }
 

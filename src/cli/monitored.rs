@@ -1,11 +1,11 @@
-//! The options of jobs that can be watched while they run: a recording, a correction.
+//! The options of jobs that can be monitored while they run: a recording, a correction.
 
 use clap::Args;
 use clc_monitor::jobs::Alarm;
 use clc_trace::Duration;
 use std::path::PathBuf;
 
-/// Options of jobs that can be watched: an application that is recorded, a correction.
+/// Options of jobs that can be monitored: an application that is recorded, a correction.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct MonitoredOptions {
     /// Monitor the job while it runs; `clc-replay watch` shows it

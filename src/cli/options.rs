@@ -50,7 +50,7 @@ pub struct CorrectOptions {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
 
-    /// Whether the run is watched.
+    /// Whether the run is monitored.
     #[command(flatten)]
     pub monitored: MonitoredOptions,
 

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 /// UNTIL seconds (60), or until the file UNTIL exists (but not longer than a minute).
 const SETTING: &str = "CLC_REPLAY_PAUSE";
 
-/// Longest pause that nobody has given a length. Chosen by hand.
+/// Longest pause that nobody has given a length. Chosen by hand: a test that loses its way then ends by itself, but a slow machine has the time that
+/// tests need.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The parts of a run of any command, roughly in their order.

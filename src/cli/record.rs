@@ -85,7 +85,7 @@ pub struct RecordOptions {
     #[command(flatten)]
     pub recorder: RecorderOptions,
 
-    /// Whether it is watched.
+    /// Whether it is monitored.
     #[command(flatten)]
     pub monitored: MonitoredOptions,
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// How long an agent may take to answer. Chosen by hand.
+/// How long an agent may take to answer. Chosen by hand: longer only delays the message that it is silent; a busy node may need a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the agent of this node, or hands something to one that runs; returns the exit status.

@@ -30,8 +30,8 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     launch::hand_on(&mut command, &options.recorder.environment());
     let directory = std::path::absolute(monitored::monitor_directory(&options.output))
         .map_err(|error| Error::io(&options.output, "cannot resolve the path", &error))?;
-    let watched = options.monitored.monitor.then(|| monitored::identity(&directory, launch::rank().is_some()));
-    if let Some(id) = &watched {
+    let identity = options.monitored.monitor.then(|| monitored::identity(&directory, launch::rank().is_some()));
+    if let Some(id) = &identity {
         launch::hand_on(&mut command, &monitored::environment(&directory, id)?);
     }
     if launch::rank().is_some_and(|rank| rank > 0) {
@@ -49,7 +49,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     prepare(&raw, &options.output, &settings)?;
     let monitored = &options.monitored;
     let how = monitored::MonitorSetup { alarm: monitored.alarm.clone(), interface: monitored.interface.clone() };
-    let job = watched.map(|id| monitored::prepare(&options.output, &directory, id, words(options), &how)).transpose();
+    let job = identity.map(|id| monitored::prepare(&options.output, &directory, id, words(options), &how)).transpose();
     let job = job.inspect_err(|_| remove(&raw))?;
     let ended = match launch::run(command) {
         Ok(ended) => ended,

@@ -35,7 +35,7 @@ fn run(options: &RecoverOptions, progress: &dyn Progress) -> Result<String> {
         return Err(Error::new(format!("process {process} is still recording")).in_file(&raw));
     }
     let settings = RecordingSettings::read(&raw)?;
-    // There are none if the job was not watched.
+    // There are none if the job was not monitored.
     keep_logs(&monitored::monitor_directory(&options.output), &raw)?;
     publish(&options.output, &settings, options.written.to_publish(), progress)
 }

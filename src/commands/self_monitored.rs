@@ -1,4 +1,4 @@
-//! `clc-replay TRACE --monitor`: the correction is watched as any job is (docs/monitor.md). The program starts itself anew, with the recorder before the MPI library,
+//! `clc-replay TRACE --monitor`: the correction is monitored as any job is (docs/monitor.md). The program starts itself anew, with the recorder before the MPI library,
 //! which records nothing but tells what every rank does; that takes the place of the watchdog.
 
 use crate::cli::CorrectOptions;
@@ -25,15 +25,15 @@ pub fn start_anew(options: &CorrectOptions) -> Result<()> {
     let id = monitored::identity(&directory, true);
     let states = clc_monitor::jobs::state_directory(&id)
         .map_err(|error| Error::new(format!("cannot create the shared state of the processes: {error}")))?;
-    let mut command = launch::watched(&states)?;
+    let mut command = launch::monitored(&states)?;
     launch::hand_on(&mut command, &monitored::environment(&directory, &id)?);
     command.env(ANEW, &id).env("CLC_REPLAY_WATCH", "0");
     if rank == 0 {
         let alarm = how.alarm.clone().unwrap_or_else(|| Alarm { seconds: PATIENCE, file: "alarm.txt".into() });
-        let watched = monitored::MonitorSetup { alarm: Some(alarm), interface: how.interface.clone() };
+        let setup = monitored::MonitorSetup { alarm: Some(alarm), interface: how.interface.clone() };
         let words: Vec<OsString> = std::env::args_os().collect();
         let words = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-        monitored::prepare(&output, &directory, id, words, &watched)?;
+        monitored::prepare(&output, &directory, id, words, &setup)?;
     }
     Err(launch::become_application(command))
 }

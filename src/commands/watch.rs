@@ -14,7 +14,7 @@ use clc_trace::{Error, Result};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Between two snapshots. Chosen by hand.
+/// Between two snapshots. Chosen by hand: what moves at all shows in it, and who asks does not notice the wait.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Tells it once, or shows it until somebody ends that; returns the exit status.

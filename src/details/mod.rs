@@ -22,7 +22,8 @@ use controlled_logical_clock::semantics::CollectiveClass;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Windows that violations are counted in. Chosen by hand.
+/// Windows that violations are counted in. Chosen by hand: about as many as bars can be told apart in the picture; counts per pair and window grow
+/// with them.
 const WINDOWS: usize = 200;
 
 /// One stage of the correction, with its check.

@@ -19,7 +19,7 @@ pub(crate) fn word(verdict: JobVerdict) -> &'static str {
     }
 }
 
-/// The jobs that are watched.
+/// The jobs that are monitored.
 #[derive(Debug, Serialize)]
 pub(crate) struct JobList {
     /// [`SCHEMA`].
@@ -28,7 +28,7 @@ pub(crate) struct JobList {
     pub jobs: Vec<JobEntry>,
 }
 
-/// A job that is watched.
+/// A job that is monitored.
 #[derive(Debug, Serialize)]
 pub(crate) struct JobEntry {
     /// What it is called.

@@ -12,15 +12,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between the two snapshots of a look. Chosen by hand.
+/// Between the two snapshots of a look. Chosen by hand: what moves at all shows in it; a longer one delays every answer.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Whoever asks within that time after another one gets the same. Chosen by hand.
+/// Whoever asks within that time after another one gets the same. Chosen by hand: shorter lets several scrapers ask all agents again, longer shows an
+/// older state.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long somebody may take to ask, and to take the answer. Chosen by hand.
+/// How long somebody may take to ask, and to take the answer. Chosen by hand: shorter refuses slow networks, longer lets those who say nothing keep
+/// one of the [`ANSWERS`].
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest request. Chosen by hand.
+/// Longest request. Chosen by hand: any scraper's is shorter; more would be memory for whoever connects.
 const REQUEST: usize = 8 << 10;
-/// Requests that are answered at the same time. Chosen by hand.
+/// Requests that are answered at the same time. Chosen by hand: each is a thread, and all but the first wait for the same snapshot.
 const ANSWERS: usize = 8;
 
 /// What was last seen, and when.

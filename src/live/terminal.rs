@@ -14,7 +14,8 @@ use ratatui::widgets::{Block, Borders, Paragraph, Row, Table, Wrap};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Between the two snapshots of a look, and between looks. Chosen by hand.
+/// Between the two snapshots of a look, and between looks. Chosen by hand: shorter asks the agents more often than anybody can read, longer looks as
+/// if nothing moved.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Bytes of memory in the unit that is shown.

@@ -26,7 +26,7 @@ const COMMENT: &str = "\
 /// Most bytes of a list: some hundred times those of a million locations would be wrong.
 const LONGEST: u64 = 1 << 30;
 
-/// How many names a message has. Chosen by hand.
+/// How many names a message has. Chosen by hand: with more, the message cannot be read; the number of the others follows.
 const NAMED: usize = 3;
 
 /// Everything below a directory: the size of each file, none for a directory, under the name that the list has for it.

@@ -140,7 +140,8 @@ const STACK: usize = 128 << 10;
 /// Exit status of an error.
 const ERROR: c_int = 2;
 
-/// How long a thread that cannot go on waits for unfinished outputs to be removed. Chosen by hand.
+/// How long a thread that cannot go on waits for unfinished outputs to be removed. Chosen by hand: shorter may leave unfinished outputs behind,
+/// longer delays the end that was asked for.
 const LAST_WORK: Duration = Duration::from_secs(5);
 
 /// Most parts of a line of `end_now`.

@@ -84,12 +84,12 @@ pub(crate) fn convert_locations(
     let loss = job.loss;
     progress.finish();
     agree(transport, outcome)?;
-    let mut whole = Converted { events: HashMap::new(), loss: ConversionLoss::default() };
+    let mut converted = Converted { events: HashMap::new(), loss: ConversionLoss::default() };
     for (counts, loss) in all_gather_values(transport, &(counts, loss))? {
-        whole.events.extend(counts.into_iter().map(|(id, events)| (LocationId(id), events)));
-        whole.loss.merge(loss);
+        converted.events.extend(counts.into_iter().map(|(id, events)| (LocationId(id), events)));
+        converted.loss.merge(loss);
     }
-    Ok(whole)
+    Ok(converted)
 }
 
 /// The locations of one analysis rank.

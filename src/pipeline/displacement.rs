@@ -35,14 +35,14 @@ pub struct LocationSum {
     pub events: u64,
     /// Those that were moved.
     pub moved: u64,
-    /// Largest move, in ticks.
+    /// Largest displacement, in ticks.
     pub largest: i64,
     /// Sum of all moves, in two words.
     sum: (u64, u64),
 }
 
 impl LocationSum {
-    /// Mean move of the moved events, in ticks.
+    /// Mean displacement of the moved events, in ticks.
     pub(crate) fn mean_ticks(&self) -> f64 {
         if self.moved == 0 {
             return 0.0;

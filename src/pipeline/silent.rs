@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One of so many events is looked at where no record seems to be missing: that takes less than a hundredth of the scan.
 const SAMPLED: u64 = 512;
-/// But so many of each location in any case. Chosen by hand.
+/// But so many of each location in any case. Chosen by hand: of short locations that is all or most; with fewer, a kind of call that is rare there is
+/// missed.
 const FEW: u64 = 256;
 
 /// Instances of regions of MPI for sending or receiving messages, for neighbourhood collectives and for collective access to files in which no record of a message or of a collective

@@ -92,7 +92,7 @@ pub(crate) fn command(words: &[OsString], raw: &Path, per_process: bool, schedul
 ///
 /// # Errors
 /// The recorder cannot be found.
-pub(crate) fn watched(states: &Path) -> Result<Command> {
+pub(crate) fn monitored(states: &Path) -> Result<Command> {
     let program = std::env::current_exe().map_err(|error| Error::new(format!("cannot find this program: {error}")))?;
     let words: Vec<OsString> = [program.into_os_string()].into_iter().chain(std::env::args_os().skip(1)).collect();
     let mut command = command(&words, states, false, "start-end")?;

@@ -3,7 +3,7 @@
 //! | file, folder | what |
 //! | --- | --- |
 //! | `raw` | the raw files: their format, compiled into the recorder as well; one of them and all of a recording; their records, those of all threads of a process merged by time |
-//! | `clocks` | from counters to nanoseconds, wrong clocks on purpose; the exchanges that measure clocks, what they say, and what the clock logs of a watched job add |
+//! | `clocks` | from counters to nanoseconds, wrong clocks on purpose; the exchanges that measure clocks, what they say, and what the clock logs of a monitored job add |
 //! | `communicators` | which communicators of different processes are the same one |
 //! | `survey` | first pass: what there is, and what is missing |
 //! | `plan` | what is known after it of all processes, their nodes and clocks |
@@ -13,7 +13,7 @@
 //! | `nodes` | what the nodes were doing at agreed times, or what their agents noted, as metrics of the trace |
 //! | `definitions`, `target`, `written`, `assemble` | the trace |
 //! | `settings` | what a recording was asked to be |
-//! | `monitored` | having the job watched while it runs |
+//! | `monitored` | monitoring of the job while it runs |
 //! | `launch` | starting an application with the recorder |
 //! | `publish`, `leftovers` | the archive takes its place; the raw files go |
 

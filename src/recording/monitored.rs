@@ -1,11 +1,11 @@
-//! Having a job watched while it is recorded: its directory, and what its processes are told.
+//! Monitoring of a job that is being recorded: its directory, and what its processes are told.
 
 use clc_monitor::jobs::{self, About, Alarm, Job, state_directory};
 use clc_trace::{Error, Result};
 use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 
-/// How the job is watched.
+/// How the job is monitored.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct MonitorSetup {
     /// When the alarm is raised.
@@ -14,7 +14,7 @@ pub(crate) struct MonitorSetup {
     pub interface: Option<String>,
 }
 
-/// Where a job that is watched keeps what belongs to that: beside its recording.
+/// Where a job that is monitored keeps what belongs to that: beside its recording.
 pub(crate) fn monitor_directory(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_os_string();
     name.push(".monitor");
@@ -63,7 +63,7 @@ pub(crate) fn prepare(
     directory: &Path,
     id: String,
     command: String,
-    watched: &MonitorSetup,
+    setup: &MonitorSetup,
 ) -> Result<Job> {
     let about = About {
         id,
@@ -71,17 +71,17 @@ pub(crate) fn prepare(
         command,
         host: jobs::host(),
         begun: clc_monitor::state::now(),
-        interface: watched.interface.clone(),
+        interface: setup.interface.clone(),
         interval: 0.1,
         nodes: nodes(),
-        alarm: watched.alarm.clone(),
+        alarm: setup.alarm.clone(),
     };
     let job =
         Job::create(directory, about).map_err(|error| Error::io(directory, "cannot monitor the job there", &error))?;
     // What is left of other jobs takes memory only.
     let _ = jobs::sweep();
     if let Err(error) = jobs::register(&job) {
-        // It can be watched all the same, by the name of its recording.
+        // `clc-replay watch` finds it all the same, by the name of its recording.
         tracing::warn!("the job cannot be listed by `clc-replay jobs`: {error}");
     }
     Ok(job)

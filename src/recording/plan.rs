@@ -17,7 +17,8 @@ use clc_trace::{ClockOffset, Error, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// So many processes of which something is missing are named. Chosen by hand.
+/// So many processes of which something is missing are named. Chosen by hand: with more, the other warnings are lost among them; the number of the
+/// others follows.
 const NAMED: usize = 8;
 
 /// Nodes with their names.

@@ -228,7 +228,7 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
     for i in 0..times.len() / 2 {
         // A send with some room, then a receive.
         let (send, room) = (2 * i as u32, 500 + (i as i64 * 37) % 5_000);
-        knots.push(CurveKnot { level: Ticks(level + room), index: send, demand: Demand::Cap });
+        knots.push(CurveKnot { level: Ticks(level + room), index: send, demand: Demand::UpperBound });
         if (i * 7919) % 1000 < per_mille {
             level += 400;
             knots.push(CurveKnot { level: Ticks(level), index: send + 1, demand: Demand::Corner });
@@ -241,7 +241,7 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
     });
 }
 
-/// From the last pass to one correction per timeline: caps of the sends, the forward formula again, the curve.
+/// From the last pass to one correction per timeline: upper bounds of the sends, the forward formula again, the curve.
 #[divan::bench(sample_count = 20)]
 fn backward_amortisation(bencher: Bencher) {
     let Sample { loaded, parameters, .. } = &*SAMPLE;

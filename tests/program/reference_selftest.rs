@@ -237,10 +237,10 @@ fn check_curve(tube: &Tube) -> Result<(), String> {
 }
 
 /// The curve over a tube.
-fn curve(times: &[i64], stairs: &[i64], caps: &[(usize, i64)], slope: i64) -> Vec<i64> {
-    let cap = |j: usize| caps.iter().find(|(index, _)| *index == j).map(|&(_, cap)| cap);
-    let caps = (0..times.len()).map(cap).collect();
-    let tube = Tube { times: times.to_vec(), stairs: stairs.to_vec(), caps, slope };
+fn curve(times: &[i64], stairs: &[i64], bounds: &[(usize, i64)], slope: i64) -> Vec<i64> {
+    let bound = |j: usize| bounds.iter().find(|(index, _)| *index == j).map(|&(_, bound)| bound);
+    let bounds = (0..times.len()).map(bound).collect();
+    let tube = Tube { times: times.to_vec(), stairs: stairs.to_vec(), bounds, slope };
     check_curve(&tube).unwrap();
     tube.curve().level
 }
@@ -248,7 +248,7 @@ fn curve(times: &[i64], stairs: &[i64], caps: &[(usize, i64)], slope: i64) -> Ve
 /// A random tube: narrow and wide places, events of equal time, jumps of any size.
 fn random_tube(rng: &mut Rng) -> Tube {
     let slope = rng.pick(&[0, ONE / 100, ONE / 3, HALF, ONE, 3 * ONE]);
-    let mut tube = Tube { times: Vec::new(), stairs: Vec::new(), caps: Vec::new(), slope };
+    let mut tube = Tube { times: Vec::new(), stairs: Vec::new(), bounds: Vec::new(), slope };
     let (mut time, mut stair) = (0, 0);
     for _ in 0..rng.below(40) {
         time += rng.pick(&[0, 0, 1, 3, 10, 100]);
@@ -257,7 +257,7 @@ fn random_tube(rng: &mut Rng) -> Tube {
         let send = !jumps && rng.percent(50);
         tube.times.push(time);
         tube.stairs.push(stair);
-        tube.caps.push(send.then(|| stair + rng.pick(&[0, 1, 5, 30, 200])));
+        tube.bounds.push(send.then(|| stair + rng.pick(&[0, 1, 5, 30, 200])));
     }
     tube
 }
@@ -278,23 +278,23 @@ fn ramps_share_the_slope() {
 
 #[test]
 fn the_curve_takes_the_line_to_the_steepest_cap() {
-    // The ramp would be at 20 above time 80, and the cap is 6: the line from (100, 30) to (80, 6). The cap at 90
+    // The ramp would be at 20 above time 80, and the bound is 6: the line from (100, 30) to (80, 6). The bound at 90
     // asks for less. From (80, 6) the ramp goes on: 6 - floor(10 / 2), and so on.
     let times = [60, 70, 80, 85, 90, 100];
     assert_eq!(curve(&times, &[0, 0, 0, 0, 0, 30], &[(2, 6), (4, 24)], HALF), [0, 1, 6, 12, 18, 30]);
-    // A second cap asks for less than the first, but more than the ramp.
+    // A second bound asks for less than the first, but more than the ramp.
     assert_eq!(curve(&times, &[0, 0, 0, 0, 0, 30], &[(1, 0), (2, 8)], HALF), [0, 0, 8, 13, 19, 30]);
 }
 
 #[test]
 fn a_corner_in_the_way_of_a_cap_becomes_a_vertex() {
-    // The line from (100, 30) to the cap (60, 0) would be at 22 above time 90, where the staircase is at 24.
+    // The line from (100, 30) to the bound (60, 0) would be at 22 above time 90, where the staircase is at 24.
     let times = [60, 75, 90, 95, 100];
     let stairs = [0, 0, 24, 24, 30];
     assert_eq!(curve(&times, &stairs, &[(0, 0)], HALF), [0, 12, 24, 27, 30]);
-    // With the cap at 16 the ramp of slope 0.5 from (100, 30) passes the corner at 25 and is at 10 above time 60.
+    // With the bound at 16 the ramp of slope 0.5 from (100, 30) passes the corner at 25 and is at 10 above time 60.
     assert_eq!(curve(&times, &stairs, &[(0, 16)], HALF), [10, 18, 25, 28, 30]);
-    // The line to a cap ends there if a corner further left lies above it.
+    // The line to a bound ends there if a corner further left lies above it.
     assert_eq!(curve(&[0, 90, 95, 100], &[0, 20, 20, 30], &[(2, 20)], HALF), [0, 20, 20, 30]);
 }
 
@@ -319,7 +319,7 @@ fn caps_follow_from_the_receivers() {
     );
     let result = backward(&times, &pairs, &forward, HALF);
     // The send at 40 may move to 94; the ramp wants it at 40 + 60 - 5 = 95. At time 0 the curve is at 54 - 20.
-    assert_eq!(result.tubes[1].caps, [None, Some(54), None]);
+    assert_eq!(result.tubes[1].bounds, [None, Some(54), None]);
     assert_eq!(result.corrected, [vec![100, 104], vec![34, 94, 110]]);
     properties::check(&pairs, &forward, &result).unwrap();
 }
@@ -357,7 +357,7 @@ fn the_generator_is_deterministic_and_varied() {
     least("processes with several threads", threads);
     least("unmatched", unmatched);
     least("incomplete collectives", incomplete);
-    least("curves bent by caps", straight);
+    least("curves bent by bounds", straight);
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! S_j = D_0 + ... + D_j                                              the staircase of jumps
-//! U_s = S_s + min over the receives r of send s of (LC_r - mu) - LC_s     the caps
+//! U_s = S_s + min over the receives r of send s of (LC_r - mu) - LC_s     the upper bounds
 //! F_j = (LC_j - S_j) + A_j                                           the corrected times
 //! ```
 //!
@@ -10,18 +10,18 @@
 //! left, from vertex to vertex, beginning at the last event with A = S. The *steepness* between a vertex v and an event
 //! j on its left is the pair (A_v - level of j) over (C_v - C_j). From a vertex, look left:
 //!
-//! * a cap is *tight* if the line to it is steeper than m; the curve has to be at least as steep as the steepest
-//!   tight cap seen so far;
+//! * an upper bound is *tight* if the line to it is steeper than m; the curve has to be at least as steep as the steepest
+//!   tight bound seen so far;
 //! * a corner (a jump event q with its level S_q) allows at most the line to it; the curve has to be at most as steep
 //!   as the least steep corner seen so far.
 //!
 //! The first event that cannot be reconciled with what was seen before it decides:
 //!
-//! 1. no tight cap seen, and a corner lies on or above the ramp of slope m: the curve comes down the ramp, goes on along
+//! 1. no tight bound seen, and a corner lies on or above the ramp of slope m: the curve comes down the ramp, goes on along
 //!    the staircase if it meets it, and the corner is the next vertex. A_j = max(S_j, A_v - floor(M (C_v - C_j) / 2^40)).
-//! 2. a tight cap lies below the line to the least steep corner: that corner is the next vertex, by a straight line.
-//! 3. a corner lies above the line to the steepest tight cap: that cap is the next vertex, by a straight line.
-//! 4. the left end is reached: the steepest tight cap is the next vertex, by a straight line; without one, the curve
+//! 2. a tight bound lies below the line to the least steep corner: that corner is the next vertex, by a straight line.
+//! 3. a corner lies above the line to the steepest tight bound: that bound is the next vertex, by a straight line.
+//! 4. the left end is reached: the steepest tight bound is the next vertex, by a straight line; without one, the curve
 //!    comes down the ramp as in 1, to the end.
 //!
 //! A straight line between (t0, a0) and (t1, a1), t0 < t1, has the value a0 + floor((a1 - a0) (t - t0) / (t1 - t0)).
@@ -29,7 +29,7 @@
 //!
 //! Events with the same C: a line between them is vertical and steeper than every other; of two vertical ones, the
 //! longer is the steeper. On a vertical line all events left of its right (upper) vertex have the level of the lower one.
-//! So the events of equal time before a vertex fall to the lowest of their caps, but not below their S.
+//! So the events of equal time before a vertex fall to the lowest of their bounds, but not below their S.
 
 use super::forward::{Forward, ONE, scaled};
 use super::matching::Dependency;
@@ -67,8 +67,8 @@ pub(crate) enum Rest {
     End,
     /// A jump event, at the level of S.
     Corner,
-    /// A logical send, at the level of its cap.
-    Cap,
+    /// A logical send, at the level of its bound.
+    UpperBound,
 }
 
 /// A vertex of the curve, and how the curve comes to it from the vertex on its right.
@@ -89,7 +89,7 @@ pub(crate) struct Tube {
     /// S, the running sum of the jumps.
     pub stairs: Vec<i64>,
     /// U at the logical sends.
-    pub caps: Vec<Option<i64>>,
+    pub bounds: Vec<Option<i64>>,
     /// m, in units of 2^-40.
     pub slope: i64,
 }
@@ -125,7 +125,7 @@ pub(crate) fn backward(times: &PerEvent, dependencies: &[Dependency], forward: &
     Backward { corrected: corrected.collect(), tubes, curves }
 }
 
-/// The staircase and the caps of every timeline.
+/// The staircase and the bounds of every timeline.
 pub(crate) fn tubes(times: &PerEvent, dependencies: &[Dependency], forward: &Forward, slope: i64) -> Vec<Tube> {
     let mut tubes: Vec<Tube> = Vec::new();
     for (times, jumps) in times.iter().zip(&forward.jumps) {
@@ -133,13 +133,13 @@ pub(crate) fn tubes(times: &PerEvent, dependencies: &[Dependency], forward: &For
             *sum += jump;
             Some(*sum)
         });
-        tubes.push(Tube { times: times.clone(), stairs: stairs.collect(), caps: vec![None; times.len()], slope });
+        tubes.push(Tube { times: times.clone(), stairs: stairs.collect(), bounds: vec![None; times.len()], slope });
     }
     for Dependency { send, receive, latency, .. } in dependencies {
         let latest = forward.clock[receive.process][receive.index] - latency;
         let tube = &mut tubes[send.process];
-        let cap = tube.stairs[send.index] + latest - forward.clock[send.process][send.index];
-        tube.caps[send.index] = Some(tube.caps[send.index].map_or(cap, |other| other.min(cap)));
+        let bound = tube.stairs[send.index] + latest - forward.clock[send.process][send.index];
+        tube.bounds[send.index] = Some(tube.bounds[send.index].map_or(bound, |other| other.min(bound)));
     }
     tubes
 }
@@ -175,13 +175,15 @@ impl Tube {
     /// The next vertex left of `from`, by the rules 1 to 4 above; `None` if the ramp goes to the left end.
     fn next_vertex(&self, from: Vertex) -> Option<Vertex> {
         let corner = |index: usize, straight| Vertex { index, level: self.stairs[index], rest: Rest::Corner, straight };
-        let cap = |(index, level, _): (usize, i64, _)| Vertex { index, level, rest: Rest::Cap, straight: true };
+        let bound =
+            |(index, level, _): (usize, i64, _)| Vertex { index, level, rest: Rest::UpperBound, straight: true };
         let mut steepest_cap: Option<(usize, i64, Steepness)> = None;
         let mut flattest_corner: Option<(usize, Steepness)> = None;
         for j in (0..from.index).rev() {
             let line_to =
                 |level: i64| Steepness { rise: from.level - level, run: self.times[from.index] - self.times[j] };
-            if let Some(level) = self.caps[j].filter(|&level| level < from.level && line_to(level).exceeds(self.ramp()))
+            if let Some(level) =
+                self.bounds[j].filter(|&level| level < from.level && line_to(level).exceeds(self.ramp()))
             {
                 let demanded = line_to(level);
                 if let Some((index, allowed)) = flattest_corner
@@ -197,7 +199,7 @@ impl Tube {
                 let allowed = line_to(self.stairs[j]);
                 match steepest_cap {
                     None if !allowed.exceeds(self.ramp()) => return Some(corner(j, false)), // rule 1
-                    Some(tight) if tight.2.exceeds(allowed) => return Some(cap(tight)),     // rule 3
+                    Some(tight) if tight.2.exceeds(allowed) => return Some(bound(tight)),   // rule 3
                     _ => {}
                 }
                 if flattest_corner.is_none_or(|(_, other)| other.exceeds(allowed)) {
@@ -205,7 +207,7 @@ impl Tube {
                 }
             }
         }
-        steepest_cap.map(cap) // rule 4
+        steepest_cap.map(bound) // rule 4
     }
 
     /// The levels of the events from vertex `left` up to, and without, vertex `right`.

@@ -32,7 +32,7 @@ pub(crate) fn check_times(dependencies: &[Dependency], forward: &Forward, correc
     Ok(())
 }
 
-/// A is nondecreasing, not below S, not above a cap.
+/// A is nondecreasing, not below S, not above a bound.
 pub(crate) fn check_tube(tube: &Tube, level: &[i64]) -> Result<(), String> {
     for j in 0..level.len() {
         if j > 0 && level[j] < level[j - 1] {
@@ -41,8 +41,8 @@ pub(crate) fn check_tube(tube: &Tube, level: &[i64]) -> Result<(), String> {
         if level[j] < tube.stairs[j] {
             return Err(format!("event {j}: the curve is at {}, below the staircase {}", level[j], tube.stairs[j]));
         }
-        if tube.caps[j].is_some_and(|cap| level[j] > cap) {
-            return Err(format!("event {j}: the curve is at {}, above its cap {:?}", level[j], tube.caps[j]));
+        if tube.bounds[j].is_some_and(|bound| level[j] > bound) {
+            return Err(format!("event {j}: the curve is at {}, above its bound {:?}", level[j], tube.bounds[j]));
         }
     }
     Ok(())
@@ -56,11 +56,11 @@ pub(crate) fn majorant(tube: &Tube) -> Vec<i64> {
     (0..tube.times.len()).map(|j| ramps(j).unwrap_or(0).max(tube.stairs[j])).collect()
 }
 
-/// Without caps in the way, A is the smallest curve with slope m; caps only ever lower it. So an event that no later
+/// Without bounds in the way, A is the smallest curve with slope m; bounds only ever lower it. So an event that no later
 /// ramp reaches, in particular a receive with a jump, stays where the forward replay put it.
 pub(crate) fn check_slope(tube: &Tube, level: &[i64]) -> Result<(), String> {
     let majorant = majorant(tube);
-    let free = (0..level.len()).all(|j| tube.caps[j].is_none_or(|cap| majorant[j] <= cap));
+    let free = (0..level.len()).all(|j| tube.bounds[j].is_none_or(|bound| majorant[j] <= bound));
     for j in 0..level.len() {
         if level[j] > majorant[j] || (free && level[j] != majorant[j]) {
             return Err(format!("event {j}: the curve is at {}, the smallest free curve at {}", level[j], majorant[j]));
@@ -69,8 +69,8 @@ pub(crate) fn check_slope(tube: &Tube, level: &[i64]) -> Result<(), String> {
     Ok(())
 }
 
-/// A string is taut if it bends only where it rests: towards flatter (seen from the right) at a cap, towards steeper at
-/// a corner. It is nowhere steeper than some corner and some cap on its left demand together.
+/// A string is taut if it bends only where it rests: towards flatter (seen from the right) at a bound, towards steeper at
+/// a corner. It is nowhere steeper than some corner and some bound on its left demand together.
 pub(crate) fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
     let mut before = tube.ramp();
     for pair in curve.vertices.windows(2) {
@@ -81,7 +81,7 @@ pub(crate) fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
         let bend_is_wrong = match right.rest {
             Rest::End => left.straight && !tube.is_corner(right.index),
             Rest::Corner => steeper(before, slope),
-            Rest::Cap => steeper(slope, before),
+            Rest::UpperBound => steeper(slope, before),
         };
         if bend_is_wrong {
             return Err(format!("the curve bends the wrong way at {right:?}, on the way to {left:?}"));
@@ -99,11 +99,11 @@ fn steeper(a: Steepness, b: Steepness) -> bool {
     a.exceeds(b) && (a.run, b.run) != (0, 0)
 }
 
-/// Whether some corner and some cap on its left demand a line at least as steep.
+/// Whether some corner and some bound on its left demand a line at least as steep.
 fn is_demanded(tube: &Tube, line: Steepness) -> bool {
     (0..tube.times.len()).filter(|&q| tube.is_corner(q)).any(|q| {
         let demanded =
-            |s: usize, cap: i64| Steepness { rise: tube.stairs[q] - cap, run: tube.times[q] - tube.times[s] };
-        (0..q).any(|s| tube.caps[s].is_some_and(|cap| cap < tube.stairs[q] && !steeper(line, demanded(s, cap))))
+            |s: usize, bound: i64| Steepness { rise: tube.stairs[q] - bound, run: tube.times[q] - tube.times[s] };
+        (0..q).any(|s| tube.bounds[s].is_some_and(|bound| bound < tube.stairs[q] && !steeper(line, demanded(s, bound))))
     })
 }

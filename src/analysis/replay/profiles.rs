@@ -6,7 +6,8 @@ use crate::analysis::replay::timeline_waits::TimelineWaits;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use std::ops::Range;
 
-/// So many operations make a block. Chosen by hand.
+/// So many operations make a block. Chosen by hand: every block takes a sum per region, every look at a profile adds up to two blocks of operations
+/// one by one: larger blocks save memory, smaller ones time.
 const BLOCK: u32 = 64;
 
 /// The regions of all hosted processes under one numbering, ascending, so that a profile is a list with an element each.

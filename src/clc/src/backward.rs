@@ -1,13 +1,13 @@
 //! Backward amortisation: a curve in a tube.
 //!
 //! Forward replay leaves a staircase of jumps S on each timeline. The corrected time is `(LC - S) + A` with a nondecreasing
-//! curve A that is nowhere under the staircase, passes under the cap of every logical send (so that no receive is
-//! overtaken), arrives at every jump at full height, and climbs with slope m wherever the caps leave room for that.
+//! curve A that is nowhere under the staircase, passes under the upper bound of every logical send (so that no receive is
+//! overtaken), arrives at every jump at full height, and climbs with slope m wherever the upper bounds leave room for that.
 //!
 //! Seen from the right end the curve is a string pulled taut between the corners of the staircase (from below) and the
-//! caps (from above), which falls with slope m where neither touches it. [`amortise`] is the funnel algorithm for
+//! upper bounds (from above), which falls with slope m where neither touches it. [`amortise`] is the funnel algorithm for
 //! such strings (B. Chazelle, A theorem on polygon cutting with applications, FOCS 1982; D. T. Lee, F. P. Preparata, Euclidean shortest paths in
-//! the presence of rectilinear barriers, Networks 14, 1984): every corner and cap enters and leaves each of two hulls at most once, so it is linear
+//! the presence of rectilinear barriers, Networks 14, 1984): every corner and upper bound enters and leaves each of two hulls at most once, so it is linear
 //! in their number.
 
 use clc_trace::{CurveStretch, Fraction, Shape, Ticks};
@@ -30,7 +30,7 @@ pub enum Demand {
     /// A jump: from here on the staircase stands at this height, which the curve has to have reached.
     Corner,
     /// A logical send: the curve must not be above U = S + min over its receives (LC - μ) - LC of the send.
-    Cap,
+    UpperBound,
 }
 
 /// A stretch of the curve. It ends where the next one begins.
@@ -68,17 +68,17 @@ fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
     fall(a, b) * run(c, d) > fall(c, d) * run(a, b)
 }
 
-/// The amortisation curve for the corners and caps of one timeline (ascending), with the pre-synchronised `time` C of its visited events by their index, into `segments`, from right to left; the last one begins
+/// The amortisation curve for the corners and upper bounds of one timeline (ascending), with the pre-synchronised `time` C of its visited events by their index, into `segments`, from right to left; the last one begins
 /// with the timeline.
 ///
-/// Caps have to be at or above the staircase, which every correct forward replay guarantees.
+/// Upper bounds have to be at or above the staircase, which every correct forward replay guarantees.
 pub fn amortise(time: impl Fn(u32) -> i64, knots: &[CurveKnot], slope: Fraction, segments: &mut Vec<Segment>) {
     segments.clear();
-    let mut string = TautString { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments };
+    let mut string = TautString { slope, apex: None, bounds: VecDeque::new(), corners: VecDeque::new(), segments };
     for knot in knots.iter().rev() {
         match knot.demand {
             Demand::Corner => string.corner(Vertex::of(knot, &time)),
-            Demand::Cap => string.cap(Vertex::of(knot, &time)),
+            Demand::UpperBound => string.bound(Vertex::of(knot, &time)),
         }
     }
     string.release(None);
@@ -89,8 +89,8 @@ struct TautString<'a> {
     slope: Fraction,
     /// The last point that is final.
     apex: Option<Vertex>,
-    /// Lower hull of the caps left of the apex that the string has to pass under; falls ever less steeply.
-    caps: VecDeque<Vertex>,
+    /// Lower hull of the upper bounds left of the apex that the string has to pass under; falls ever less steeply.
+    bounds: VecDeque<Vertex>,
     /// Upper hull of the corners left of the apex that it has to pass over; falls ever more steeply.
     corners: VecDeque<Vertex>,
     /// Final pieces, right to left.
@@ -100,7 +100,7 @@ struct TautString<'a> {
 impl TautString<'_> {
     /// The point from which the string falls freely with slope m, as long as nothing more is demanded.
     fn tail(&self) -> Option<Vertex> {
-        self.caps.back().copied().or(self.apex)
+        self.bounds.back().copied().or(self.apex)
     }
 
     /// A jump of the staircase, up to `corner.level`.
@@ -122,41 +122,41 @@ impl TautString<'_> {
             self.corners.pop_back();
         }
         if self.corners.is_empty() {
-            // Over the corner and under the nearest cap: if the straight way is above the cap, the string bends there.
-            while let Some(&cap) = self.caps.front() {
-                if !steeper((&self.start(), &cap), (&self.start(), &corner)) {
+            // Over the corner and under the nearest upper bound: if the straight way is above it, the string bends there.
+            while let Some(&bound) = self.bounds.front() {
+                if !steeper((&self.start(), &bound), (&self.start(), &corner)) {
                     break;
                 }
-                self.line_to(cap);
-                self.caps.pop_front();
+                self.line_to(bound);
+                self.bounds.pop_front();
             }
         }
         self.corners.push_back(corner);
     }
 
-    /// A logical send that may rise to `cap.level` at most.
-    fn cap(&mut self, cap: Vertex) {
+    /// A logical send that may rise to `bound.level` at most.
+    fn bound(&mut self, bound: Vertex) {
         let Some(tail) = self.tail() else { return };
-        if tail.ramp(cap.time, self.slope) <= cap.level {
+        if tail.ramp(bound.time, self.slope) <= bound.level {
             return;
         }
-        while let Some(last) = self.caps.back() {
-            let before = if self.caps.len() > 1 { self.caps[self.caps.len() - 2] } else { self.start() };
-            if steeper((&before, last), (last, &cap)) {
+        while let Some(last) = self.bounds.back() {
+            let before = if self.bounds.len() > 1 { self.bounds[self.bounds.len() - 2] } else { self.start() };
+            if steeper((&before, last), (last, &bound)) {
                 break;
             }
-            self.caps.pop_back();
+            self.bounds.pop_back();
         }
-        if self.caps.is_empty() {
+        if self.bounds.is_empty() {
             while let Some(&corner) = self.corners.front() {
-                if !steeper((&self.start(), &cap), (&self.start(), &corner)) {
+                if !steeper((&self.start(), &bound), (&self.start(), &corner)) {
                     break;
                 }
                 self.line_to(corner);
                 self.corners.pop_front();
             }
         }
-        self.caps.push_back(cap);
+        self.bounds.push_back(bound);
     }
 
     /// The apex; hulls are only ever filled when there is one.
@@ -177,8 +177,8 @@ impl TautString<'_> {
 
     /// Makes everything final up to the free end, which falls down to the staircase; the string starts anew at `next`.
     fn release(&mut self, next: Option<Vertex>) {
-        while let Some(cap) = self.caps.pop_front() {
-            self.line_to(cap);
+        while let Some(bound) = self.bounds.pop_front() {
+            self.line_to(bound);
         }
         self.corners.clear();
         self.push(next, if self.apex.is_some() { Shape::Ramp } else { Shape::Flat });
@@ -233,21 +233,26 @@ mod tests {
     #[test]
     fn a_single_jump_is_approached_with_the_slope() {
         let slope = Fraction::from_f64(0.125).unwrap();
-        let knots = [(0, Demand::Cap, 1000), (960, Demand::Cap, 1000), (1000, Demand::Corner, 10)];
+        let knots = [(0, Demand::UpperBound, 1000), (960, Demand::UpperBound, 1000), (1000, Demand::Corner, 10)];
         assert_eq!(heights(&knots, slope), [0, 5, 10]);
     }
 
     #[test]
     fn a_cap_makes_the_ramp_steeper_behind_it_and_ordinary_before_it() {
         let slope = Fraction::from_f64(0.125).unwrap();
-        let knots = [(970, Demand::Cap, 99), (980, Demand::Cap, 2), (990, Demand::Cap, 99), (1000, Demand::Corner, 10)];
+        let knots = [
+            (970, Demand::UpperBound, 99),
+            (980, Demand::UpperBound, 2),
+            (990, Demand::UpperBound, 99),
+            (1000, Demand::Corner, 10),
+        ];
         assert_eq!(heights(&knots, slope), [1, 2, 6, 10]);
     }
 
     #[test]
     fn ramps_of_several_jumps_share_the_slope() {
         let slope = Fraction::from_f64(0.125).unwrap();
-        let knots = [(960, Demand::Cap, 99), (1000, Demand::Corner, 10), (1008, Demand::Corner, 12)];
+        let knots = [(960, Demand::UpperBound, 99), (1000, Demand::Corner, 10), (1008, Demand::Corner, 12)];
         assert_eq!(heights(&knots, slope), [6, 11, 12]);
     }
 
@@ -285,7 +290,7 @@ mod tests {
                     knots.push((time, Demand::Corner, jumps));
                 } else {
                     let room = if kind == 1 { room } else { 1 << 30 };
-                    knots.push((time, Demand::Cap, jumps + room));
+                    knots.push((time, Demand::UpperBound, jumps + room));
                 }
             }
             let heights = heights(&knots, slope);
@@ -295,8 +300,8 @@ mod tests {
             for (j, &(_, demand, level)) in knots.iter().enumerate() {
                 match demand {
                     Demand::Corner => stair = level,
-                    Demand::Cap => {
-                        prop_assert!(heights[j] <= level, "above the cap at {j}: {heights:?} {knots:?}");
+                    Demand::UpperBound => {
+                        prop_assert!(heights[j] <= level, "above the upper bound at {j}: {heights:?} {knots:?}");
                         bound |= level < 1 << 29;
                     }
                 }

@@ -20,21 +20,27 @@ use super::windows::BoundTable;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A direction counts if it has this part of the traffic of the less busy one of its two clocks. Chosen by hand.
+/// A direction counts if it has this part of the traffic of the less busy one of its two clocks. Chosen by hand: with a smaller value, thin traffic
+/// that is all that ties two clocks does not count; with a larger one, a few stray messages count as an answer.
 const COUNTS: u64 = 16;
-/// Points through which a line is put to where clocks are known, and the part of the run that may lie between. Chosen by hand.
+/// Points through which a line is put to where clocks are known, and the part of the run that may lie between. Chosen by hand: more points average
+/// out more noise, but the line follows a clock that bends less closely; over longer gaps it would be a guess.
 const NEAREST: usize = 8;
 const FAR: usize = 8;
-/// Windows that a class needs, and that two classes have to share to be compared. Chosen by hand.
+/// Windows that a class needs, and that two classes have to share to be compared. Chosen by hand: the median of fewer is noise; with larger values,
+/// classes with little traffic are left out.
 const FEWEST: usize = 8;
 const SHARED: usize = 4;
 /// Pairs of clocks that need to have a kind for it to be taken to take the same between all of them, and how many times as far it may differ as recorded offsets
-/// are off. Chosen by hand.
+/// are off. Chosen by hand: from fewer pairs or with a wider spread, what differs between pairs would pass for the same; stricter values leave more
+/// pairs to the errors of their own offsets.
 const ALIKE: usize = 3;
 const EXPLAINED: f64 = 2.0;
-/// An observation that is this many times the noise away from those around it was delayed, and says what cannot be only. Chosen by hand.
+/// An observation that is this many times the noise away from those around it was delayed, and says what cannot be only. Chosen by hand: a smaller
+/// value drops sound observations, a larger one takes delayed ones for evidence from both sides.
 const LATE: f64 = 4.0;
-/// A class whose noise is more than this many times that of the best one says nothing more. Chosen by hand.
+/// A class whose noise is more than this many times that of the best one says nothing more. Chosen by hand: a larger value lets noise into the mean
+/// of all classes, a smaller one gives up observations.
 const NOISIER: f64 = 5.0;
 
 /// What is to be looked for in a trace with these bounds between `clocks` clocks; `resolution` in ticks per second.
@@ -281,7 +287,7 @@ fn pool(pairs: &mut [OneWayPair]) {
 
 /// The table with observations from both sides for pairs of clocks whose traffic goes one way, measured with clocks corrected by `now`. `anchors` are the recorded
 /// offsets, of which the clock `reference` needs none.
-pub fn from_both_sides(
+pub(crate) fn from_both_sides(
     table: &BoundTable,
     grid: &Grid,
     now: &Offsets,
@@ -333,7 +339,7 @@ pub fn from_both_sides(
 }
 
 /// What the ends of collective operations say if they all come at the same time, as if each were a message that took `takes` ticks; None if there are none.
-pub fn of_ends(table: &BoundTable, takes: i64) -> Option<BoundTable> {
+pub(crate) fn of_ends(table: &BoundTable, takes: i64) -> Option<BoundTable> {
     let mut ends = BoundTable::default();
     for (class, bounds) in table.waits.classes.iter().filter(|(class, _)| class.kind.is_between_ends()) {
         ends.pairs.entry((class.from, class.to)).or_default().merge(bounds.clone());

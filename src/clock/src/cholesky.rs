@@ -21,7 +21,8 @@ const LANES: usize = 4;
 const BLOCK: usize = 4;
 /// From this half bandwidth on a system is wide.
 const NARROW: usize = BLOCK * BLOCK;
-/// Unknowns, in widths, from which on a system is worth two halves. Chosen by hand.
+/// Unknowns, in widths, from which on a system is worth two halves. Chosen by hand: where a system is too small, a second thread costs more than it
+/// saves.
 const LARGE: usize = 32;
 
 impl Banded {

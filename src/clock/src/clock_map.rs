@@ -19,7 +19,8 @@ pub struct ClockMap {
     pub own: Vec<(OwnTimeline, LinearClock)>,
 }
 
-/// Beyond measurements a clock is taken to drift by no more than this part. Chosen by hand.
+/// Beyond measurements a clock is taken to drift by no more than this part. Chosen by hand: a smaller value calls a clock of its own what only
+/// drifts, a larger one overlooks clocks that differ.
 const DRIFTING: f64 = 1e-4;
 
 /// Recorded offsets of one timeline.
@@ -49,7 +50,7 @@ impl ClockMap {
         let (recorded, recorded_own) =
             recorded.split_at(recorded.partition_point(|r| r.timeline.place() < nodes.len()));
         let count = nodes.iter().map(|node| *node as usize + 1).max().unwrap_or(0);
-        let mut whole = ClockMap::default();
+        let mut map = ClockMap::default();
         let mut separate: Vec<bool> = vec![false; count];
         split.iter().for_each(|&node| separate[node as usize] = true);
         let mut first: Vec<Option<(&[ClockOffset], LinearClock)>> = vec![None; count];
@@ -70,29 +71,29 @@ impl ClockMap {
             let clock = match known[node] {
                 Some(clock) if !separate[node] => clock,
                 _ => {
-                    let clock = whole.first_timeline.len() as u32;
-                    whole.first_timeline.push(timeline as u32);
+                    let clock = map.first_timeline.len() as u32;
+                    map.first_timeline.push(timeline as u32);
                     known[node] = Some(clock);
                     clock
                 }
             };
-            whole.of_timeline.push(clock);
+            map.of_timeline.push(clock);
         }
-        whole.offsets = vec![Vec::new(); whole.first_timeline.len()];
+        map.offsets = vec![Vec::new(); map.first_timeline.len()];
         for record in recorded {
-            let offsets = &mut whole.offsets[whole.of_timeline[record.timeline] as usize];
+            let offsets = &mut map.offsets[map.of_timeline[record.timeline] as usize];
             if offsets.is_empty() {
                 offsets.clone_from(&record.offsets);
             }
         }
-        whole.bases = whole.offsets.iter().map(|offsets| LinearClock::new(offsets)).collect::<Result<_>>()?;
+        map.bases = map.offsets.iter().map(|offsets| LinearClock::new(offsets)).collect::<Result<_>>()?;
         for (number, own) in (nodes.len() as u32..).map(TimelineNumber).zip(own) {
             let offsets = recorded_own.iter().find(|record| record.timeline == number);
             let clock = LinearClock::new(offsets.map_or(&[], |record| &record.offsets))?;
-            whole.own.push((own.clone(), clock));
-            whole.of_timeline.push(whole.of_timeline[own.of]);
+            map.own.push((own.clone(), clock));
+            map.of_timeline.push(map.of_timeline[own.of]);
         }
-        Ok(whole)
+        Ok(map)
     }
 
     /// Whether several processes have this clock, so that each can be given one of its own. Locations with timelines of their own keep the clock of their process.

@@ -21,7 +21,8 @@ pub struct DelayModel {
 
 /// A direction is learned to be no quicker than this many times the precision of the observations,
 const QUICKEST: f64 = 2.0;
-/// and a message may be too quick by so many before it counts as such. Chosen by hand.
+/// and a message may be too quick by so many before it counts as such. Chosen by hand: a smaller value holds the noise of single messages against the
+/// clocks, a larger one overlooks clocks with which messages arrive too early.
 const TOLERANCE: f64 = 3.0;
 
 impl DelayModel {
@@ -88,9 +89,11 @@ impl DelayModel {
     }
 }
 
-/// Stretches of the run by which errors are told. Chosen by hand.
+/// Stretches of the run by which errors are told. Chosen by hand: more have few messages each, and those that are late together reach into several;
+/// from fewer, the error of a mean is not known.
 const STRETCHES: usize = 64;
-/// The smallest and the largest gains of one in so many stretches are left out. Chosen by hand.
+/// The smallest and the largest gains of one in so many stretches are left out. Chosen by hand: with none left out, one bad stretch decides; with
+/// more, clocks that are wrong in a part of the run pass.
 const TRIMMED: usize = 16;
 
 /// Stretches of a run, from whose differences the error of a mean is told.
@@ -103,7 +106,7 @@ pub struct Stretches {
 impl Stretches {
     /// Those of a run of so many `windows` whose messages are in these `parts`, with messages in as many windows each: most programs begin with a time without any, and where all messages are in few
     /// stretches, nothing is known of errors.
-    pub fn with_messages(parts: &[Observations], windows: usize) -> Stretches {
+    pub(crate) fn with_messages(parts: &[Observations], windows: usize) -> Stretches {
         let mut seen = vec![false; windows];
         for one in parts.iter().flat_map(|part| &part.one_way) {
             if let Some(window) = seen.get_mut(one.window as usize) {
@@ -186,11 +189,13 @@ const WORTHWHILE: f64 = 0.1;
 const CERTAIN: f64 = 10.0;
 const OVERWHELMING: f64 = 1.0;
 
-/// Largest loss that is small, and largest standard error with which a loss can be told from none. Chosen by hand.
+/// Largest loss that is small, and largest standard error with which a loss can be told from none. Chosen by hand: with a larger loss, the simpler
+/// model is taken where it predicts worse; with a smaller one, clocks bend by chance. A larger error demands a gain more seldom.
 const SMALL_LOSS: f64 = 0.05;
 const KNOWN: f64 = 0.1;
 
-/// Standard errors from which on a gain or a loss is probably no chance. Chosen by hand.
+/// Standard errors from which on a gain or a loss is probably no chance. Chosen by hand: chance alone exceeds it in one case of 44, if errors are
+/// normal; a larger value leaves more cases undecided.
 const LIKELY: f64 = 2.0;
 
 /// Largest loss, and in standard errors, that messages feign which are late together. In 206 recordings with known truth straight lines with losses up to this were better than the estimate in 22,
@@ -221,7 +226,7 @@ impl Gain {
 
     /// Whether it is a loss of no more than a standard error, and a small one: then the simpler model is taken (the rule of one standard error of Breiman et al. 1984). Where the error is
     /// large, little is known of either, and it has to be a gain.
-    pub fn is_no_loss(&self) -> bool {
+    pub(crate) fn is_no_loss(&self) -> bool {
         if self.error <= KNOWN {
             self.mean >= -self.error.min(SMALL_LOSS)
         } else {
@@ -230,17 +235,17 @@ impl Gain {
     }
 
     /// Whether it is a loss that messages can feign which are late together: what bends follows them in either half of the messages. Straight lines that leave no violation are then as likely.
-    pub fn is_feigned_loss(&self) -> bool {
+    pub(crate) fn is_feigned_loss(&self) -> bool {
         self.error <= KNOWN && self.mean >= -FEIGNED_LOSS && self.mean >= -FEIGNED_ERRORS * self.error
     }
 
     /// The same where nearly all messages are late.
-    pub fn is_loss_of_late_messages(&self) -> bool {
+    pub(crate) fn is_loss_of_late_messages(&self) -> bool {
         self.error <= KNOWN && self.mean >= -LATE_LOSS && self.mean >= -FEIGNED_ERRORS * self.error
     }
 
     /// Whether it is a loss that messages alone can feign, if that is all that tells clocks apart, to lines that none of them contradicts; `late` if nearly all of them are.
-    pub fn is_loss_of_the_possible(&self, late: bool) -> bool {
+    pub(crate) fn is_loss_of_the_possible(&self, late: bool) -> bool {
         self.mean >= -ALONE_ERRORS * self.error || late && self.mean >= -OVERWHELMING
     }
 

@@ -57,7 +57,7 @@ pub fn components(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Vec<
 
 /// The weights of the edges, as (weight, node, node), of the spanning tree (of each connected part) whose edges are heaviest (Kruskal).
 /// Edges that name nodes outside of `0..nodes` are ignored.
-pub fn strongest_tree(nodes: usize, mut edges: Vec<(u64, u32, u32)>) -> Vec<u64> {
+pub(crate) fn strongest_tree(nodes: usize, mut edges: Vec<(u64, u32, u32)>) -> Vec<u64> {
     edges.sort_unstable_by_key(|&(weight, a, b)| (std::cmp::Reverse(weight), a, b));
     let mut parent: Vec<usize> = (0..nodes).collect();
     let root = |parent: &mut Vec<usize>, mut node: usize| {
@@ -83,7 +83,7 @@ pub fn strongest_tree(nodes: usize, mut edges: Vec<(u64, u32, u32)>) -> Vec<u64>
 
 /// The largest weight for which the edges, as (weight, from, to), that weigh at least as much bring half of the nodes together in cycles: what the
 /// typical node is held by from both sides, be it by a neighbour or around a ring. 0 if they never do.
-pub fn strongest_cycles(nodes: usize, edges: &[(u64, u32, u32)]) -> u64 {
+pub(crate) fn strongest_cycles(nodes: usize, edges: &[(u64, u32, u32)]) -> u64 {
     let joined = |least: u64| {
         let heavy = edges.iter().filter(|edge| edge.0 >= least).map(|&(_, a, b)| (a, b));
         components(nodes, heavy).iter().enumerate().filter(|(node, of)| node != *of).count()

@@ -11,7 +11,7 @@ impl BoundKind {
     /// A message of which the length is not known.
     pub const MESSAGE: BoundKind = BoundKind(0);
     /// Made of what was waited for on both sides, as if it were a message.
-    pub const BOTH_SIDES: BoundKind = BoundKind(4 << 12);
+    pub(crate) const BOTH_SIDES: BoundKind = BoundKind(4 << 12);
     const ENDS: u16 = 5 << 12;
     /// [`BoundKind::ends`] of clocks that traffic ties anyway, by all operations alike: where to begin with them.
     pub const ENDS_OF_TIED: BoundKind = BoundKind(6 << 12);
@@ -55,7 +55,7 @@ impl BoundKind {
     }
 
     /// Whether it is the time between two ends of a collective operation, which has no sign.
-    pub fn is_between_ends(self) -> bool {
+    pub(crate) fn is_between_ends(self) -> bool {
         self.0 >> 12 == BoundKind::ENDS >> 12 || self == BoundKind::ENDS_OF_TIED
     }
 

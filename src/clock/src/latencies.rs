@@ -25,13 +25,15 @@ pub struct Latencies {
 
 /// Largest spread, in typical half round trips: what is farther above the latency was delayed.
 const WIDEST: f64 = 0.5;
-/// Largest latency of a pair, in latencies of the quickest pairs; unless it is steady, and no quicker pairs join the two clocks. Chosen by hand.
+/// Largest latency of a pair, in latencies of the quickest pairs; unless it is steady, and no quicker pairs join the two clocks. Chosen by hand: with
+/// a larger value, pairs whose messages are always delayed pass for distant ones; with a smaller one, distant ones are taken for delayed.
 const FARTHEST: f64 = 2.0;
 /// Part of itself by which the latency of such a pair varies at most in the quickest quarter of its messages, and fewest windows in which it was seen: messages that wait for somebody who
 /// computes vary.
 const STEADY: f64 = 0.03;
 const FEWEST: usize = 20;
-/// Up to so many windows are few. Chosen by hand.
+/// Up to so many windows are few. Chosen by hand: with fewer, clocks that drift within a window pass for distant pairs; with more, coarse levels do
+/// without a comparison that they could use.
 const FEW: usize = 8;
 
 /// The first tenth of the values: what the quickest pairs have, but not the one that is oddly quick.
@@ -185,7 +187,8 @@ impl Latencies {
     /// Mean cost of all observations, in spreads: messages that are too quick cost more than those that are delayed, and no
     /// message costs more than a limit. None without messages.
     pub fn misfit(&self, observations: &Observations, offsets: &[f64], windows: usize) -> Option<f64> {
-        // Chosen by hand.
+        // Chosen by hand: with higher limits a few messages decide, with lower ones gross errors cost no more than small ones. Messages that are too
+        // quick are impossible, so they may cost four times as much.
         const DELAYED: f64 = 3.0;
         const TOO_QUICK: f64 = 12.0;
         let mut sum = 0.0;
@@ -312,7 +315,7 @@ impl Direction {
     /// have been too quick is impossible and keeps pulling, but never with more force than from a few scales away: within a
     /// window a clock can do what its model cannot.
     pub fn weight(self, excess: f64, scale: f64) -> f64 {
-        // Chosen by hand.
+        // Chosen by hand: with more, a few messages bend a clock; with less, it passes messages that are too quick.
         const FORCE: f64 = 4.0;
         if excess <= 0.0 {
             return (FORCE * scale / excess.abs()).min(1.0);

@@ -17,15 +17,18 @@ const FEWEST_NEAR: usize = 4;
 /// Windows around a recorded offset in which it holds: this part of the run, or that many.
 const NEAR: usize = 16;
 const NEAR_WINDOWS: usize = 8;
-/// What varies by more than this part of itself was waited for. Chosen by hand.
+/// What varies by more than this part of itself was waited for. Chosen by hand: a larger part takes waiting for travel, a smaller one leaves few
+/// classes on a busy network.
 const WAITED: f64 = 0.25;
-/// Classes count if they take longer than the quickest one by this part of it. Chosen by hand.
+/// Classes count if they take longer than the quickest one by this part of it. Chosen by hand: half of what is left shifts the clocks; a smaller part
+/// would correct for what is mostly noise.
 const COUNTS: f64 = 0.5;
 /// Messages of up to so many bytes take the same: they fit into a packet or two.
 const SHORT: u32 = 1024;
-/// Longer messages do not take less than shorter ones, but for this part of what the longest take, or the equations are of something else. Chosen by hand.
+/// Longer messages do not take less than shorter ones, but for this part of what the longest take, or the equations are of something else. Chosen by
+/// hand: a smaller part gives up for a little noise, a larger one trusts equations that contradict it.
 const DISORDER: f64 = 0.1;
-/// Nothing is known better than this part of the shortest round trip. Chosen by hand.
+/// Nothing is known better than this part of the shortest round trip. Chosen by hand: without it, a class of many even messages outweighs all others.
 const FLOOR: f64 = 0.01;
 
 /// What the messages of each class take longer than short ones, in ticks.
@@ -241,7 +244,7 @@ fn median(values: &mut [f64]) -> f64 {
 /// What each class takes, by least squares. Where the equations do not tell, as if it grew evenly with the length, of which `bytes` has the middle; and where that does not
 /// tell either, about the same for all. None if longer messages seem to be quicker.
 fn solve(bytes: &[f64], equations: &[Equation]) -> Option<Vec<f64>> {
-    // Chosen by hand.
+    // Chosen by hand: weak enough for equations to decide where there are any, and not lost in the 53 bits of a number where there are none.
     const ALIKE: f64 = 100.0;
     let classes = bytes.len();
     let longest = bytes.iter().copied().fold(1.0, f64::max);

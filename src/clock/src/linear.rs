@@ -99,11 +99,6 @@ impl LinearClock {
         self.knots.len()
     }
 
-    /// Offset of the first and of the last measurement, in ticks; none without measurements.
-    pub fn first_and_last_offset(&self) -> Option<(Ticks, Ticks)> {
-        Some((Ticks(self.knots.first()?.offset), Ticks(self.knots.last()?.offset)))
-    }
-
     /// Drift of every interval between two measurements, in order of time.
     pub fn drifts(&self) -> impl Iterator<Item = Drift> + '_ {
         pairs(&self.knots).map(|(a, b)| Drift {

@@ -42,13 +42,13 @@ pub struct Problem<'a> {
     pub roughness: f64,
     /// Nothing is known yet: begin with the middles of both directions.
     pub afresh: bool,
-    /// [`ROUNDS`] or [`LAST_ROUNDS`].
+    /// `ROUNDS` or `LAST_ROUNDS`.
     pub rounds: &'a [f64],
     /// Whether drift returns to its mean where nothing is observed.
     pub leaning: bool,
     /// Windows that do not follow the one before: only some stretches of the run are looked at.
     pub cuts: &'a [usize],
-    /// The latency of directions that are not answered, if it is known ([`Problem::latency_at_anchors`]).
+    /// The latency of directions that are not answered, if it is known (`Problem::latency_at_anchors`).
     pub around: Option<f64>,
     /// Whether recorded offsets hold clocks whatever messages say until the last rounds.
     pub firm: bool,
@@ -58,13 +58,15 @@ pub struct Problem<'a> {
 
 /// Rounds of reweighting: how many spreads a message may be delayed and still count about half. From clocks of a coarser level,
 /// and from clocks that are nearly right.
-pub const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0, 1.0];
+pub(crate) const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0, 1.0];
 /// See [`ROUNDS`].
-pub const LAST_ROUNDS: &[f64] = &[1.0, 1.0, 1.0];
-/// Most solutions of the start, and the part of the way that one leaves. Chosen by hand.
+pub(crate) const LAST_ROUNDS: &[f64] = &[1.0, 1.0, 1.0];
+/// Most solutions of the start, and the part of the way that one leaves. Chosen by hand: three leaps lead from decades to a nanosecond, as each
+/// leaves a millionth; more cost a solution each.
 const LEAPS: usize = 5;
 const RELATIVE: f64 = 1e-6;
-/// Windows from which on a clock has a mean drift. Chosen by hand.
+/// Windows from which on a clock has a mean drift. Chosen by hand: the mean of fewer is noise, which silent windows would continue; with more, short
+/// stretches have none.
 const LEANING: usize = 8;
 /// Least q, in units of what observations are known to: clocks that are stiffer than that are straight for thousands of windows, but the weights of bends and of
 /// messages are then so far apart that the system cannot be solved with the 53 bits of a number.
@@ -72,15 +74,18 @@ const STIFFEST: f64 = 4e-6;
 /// Weight that holds every clock where it is, in units of that of a bend: what is held by less is lost in rounding, and would run away. With ten times as much and
 /// more clocks that jump settle too slowly.
 const ROUNDING: f64 = 1e-16;
-/// Windows with messages in one direction per window with messages in the other one, from which on those are no answer to speak of. Chosen by hand.
+/// Windows with messages in one direction per window with messages in the other one, from which on those are no answer to speak of. Chosen by hand: a
+/// larger value takes a few stray messages for answers, a smaller one ignores sparse answers.
 const ANSWERED: usize = 16;
 /// Travel times between clocks as they were measured are those of messages that were not late up to so many standard deviations of the offsets.
 const PROMPT: f64 = 3.0;
-/// Steps to the mean of these. Chosen by hand.
+/// Steps to the mean of these. Chosen by hand: each is a pass over the values; with fewer, the mean stays near the quarter at which it begins.
 const STEPS: usize = 5;
-/// Another latency is one that differs by more than this part of it. Chosen by hand.
+/// Another latency is one that differs by more than this part of it. Chosen by hand: a smaller part solves again for noise, a larger one leaves that
+/// much of a latency in the clocks.
 const OTHER: f64 = 0.15;
-/// Deviations over this many sigmas lose weight. Chosen by hand.
+/// Deviations over this many sigmas lose weight. Chosen by hand: one deviation of 370 is larger by chance, if they are normal; a smaller value
+/// distrusts sound ones, a larger one lets gross ones pull.
 const TOLERATED: f64 = 3.0;
 
 impl Problem<'_> {
@@ -149,7 +154,7 @@ impl Problem<'_> {
 
     /// One term per direction, pair and window: messages that were not delayed are measurements.
     fn tie_measurements(&self, system: &mut System<'_>, x: &[f64], scale: f64) {
-        // Chosen by hand.
+        // Chosen by hand: what pulls less only takes time; a larger value drops messages that matter.
         const NEGLIGIBLE: f64 = 1e-4;
         let latencies = Latencies::new(self.observations, x, self.windows, self.reading, self.around, self.workers);
         let directions = self.observations.directions();
@@ -173,7 +178,8 @@ impl Problem<'_> {
     /// One term per direction, pair and window: messages are bounds that pull with the force of the density of their delays, and push if they
     /// would have been too quick. A term is the square that has this force at the place where the clocks are now.
     fn tie_bounds(&self, system: &mut System<'_>, x: &[f64], rest: f64) {
-        /// A message that would have been too quick by more scales than that pushes no harder. Chosen by hand.
+        /// A message that would have been too quick by more scales than that pushes no harder. Chosen by hand: with more, a few messages bend a
+        /// clock; with less, it passes messages that are too quick.
         const FORCE: f64 = 6.0;
         let travels = DelayModel::learn(self.observations, x, self.windows, self.reading, self.around, self.workers);
         let precision = self.observations.precision;
@@ -216,7 +222,7 @@ impl Problem<'_> {
 
     /// Whether some clocks are tied to others by messages that come back around a cycle of several clocks (a ring) only. Then only recorded offsets know the
     /// latency: unless there are moments at which no message of the cycle is late, clocks can bend so that all messages are as quick as any latency wants.
-    pub fn goes_around(&self) -> bool {
+    pub(crate) fn goes_around(&self) -> bool {
         let directions = self.observations.directions();
         let count = |direction: usize| directions.messages(direction).len();
         let held = || (0..directions.len()).filter(|&direction| directions.is_held(direction));
@@ -228,7 +234,7 @@ impl Problem<'_> {
     }
 
     /// Whether most recorded offsets say that these are not the clocks.
-    pub fn contradicts_anchors(&self, offsets: &Offsets) -> bool {
+    pub(crate) fn contradicts_anchors(&self, offsets: &Offsets) -> bool {
         let at = |anchor: &Anchor| offsets.get(anchor.clock as usize)?.get(anchor.window as usize).copied();
         let far = |anchor: &Anchor| at(anchor).is_some_and(|at| (at - anchor.value).abs() > TOLERATED * anchor.sigma);
         2 * self.anchors.iter().filter(|anchor| far(anchor)).count() > self.anchors.len()
@@ -237,7 +243,7 @@ impl Problem<'_> {
     /// The latency ([`Reading::Mode`]) that recorded offsets show of directions that are not answered, if the clocks so far have another one: the mean travel time in
     /// the windows where both clocks were measured. Along a chain of messages the errors of offsets nearly cancel out in it. What messages are usually late is taken
     /// off, unless these are not the clocks and nothing is known of that.
-    pub fn latency_at_anchors(&self, offsets: &Offsets) -> Option<f64> {
+    pub(crate) fn latency_at_anchors(&self, offsets: &Offsets) -> Option<f64> {
         let mut known: Vec<Option<f64>> = vec![None; self.clocks * self.windows];
         for anchor in self.anchors {
             if let Some(known) = known.get_mut(anchor.clock as usize * self.windows + anchor.window as usize) {

@@ -107,15 +107,20 @@ pub struct Observations {
     pub(crate) directions: OnceLock<Arc<Directions>>,
 }
 
-/// Part of the windows of a direction, at least, in which a message was the quickest, if messages are what tells it. Chosen by hand.
+/// Part of the windows of a direction, at least, in which a message was the quickest, if messages are what tells it. Chosen by hand: a smaller part
+/// trusts messages where collective operations told most, a larger one distrusts them for single windows.
 const DIRECTLY: (usize, usize) = (9, 10);
-/// Share of its windows in which a pair is taken to have been as quick as it gets. Chosen by hand.
+/// Share of its windows in which a pair is taken to have been as quick as it gets. Chosen by hand: nearer to the minimum, single windows decide;
+/// nearer to the median, delays do.
 const QUICK_SHARE: usize = 10;
-/// Share of a pair's windows whose round trips are not believed to be the shortest ones. Chosen by hand.
+/// Share of a pair's windows whose round trips are not believed to be the shortest ones. Chosen by hand: with a smaller share, single windows that
+/// are wrong decide; with a larger one, the minimum is too long.
 const SHORTEST_SHARE: usize = 100;
-/// Half round trips in better windows, in units of the shortest ones, from which on messages are late. Chosen by hand.
+/// Half round trips in better windows, in units of the shortest ones, from which on messages are late. Chosen by hand: a smaller value takes ordinary
+/// delays for persistent ones, a larger one takes medians of messages that waited.
 const LATE: f64 = 3.0;
-/// How much less is known from messages that lay there, in standard deviations. Chosen by hand.
+/// How much less is known from messages that lay there, in standard deviations. Chosen by hand: with a smaller value, many messages that lay outweigh
+/// few that were waited for; with a larger one, clocks that nothing else ties are loose.
 const LAIN: f64 = 30.0;
 /// No observation is better than this part of the typical half round trip: minima of two directions are not that equal.
 pub(super) const FLOOR: f64 = 0.02;
@@ -136,7 +141,7 @@ impl Observations {
     }
 
     /// Half the shortest round trip of a pair that is quicker than three in four, in ticks: what clocks are known to; none without round trips.
-    pub fn quick_half_trip(&self) -> Option<f64> {
+    pub(crate) fn quick_half_trip(&self) -> Option<f64> {
         let mut trips: Vec<f64> = self.shortest_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
         trips.get(trips.len() / 4).copied()
@@ -150,7 +155,7 @@ impl Observations {
     }
 
     /// Whether messages are late nearly always: pairs of clocks are seldom as quick as they can be, whatever the clocks show.
-    pub fn are_late(&self) -> bool {
+    pub(crate) fn are_late(&self) -> bool {
         self.usual_half_trip().zip(self.quick_half_trip()).is_some_and(|(usual, quick)| usual > LATE * quick)
     }
 
@@ -268,7 +273,7 @@ impl Observations {
     }
 
     /// A copy with the messages between the pairs of clocks that `keep` wants.
-    pub fn of_pairs(&self, keep: impl Fn(u32, u32) -> bool) -> Observations {
+    pub(crate) fn of_pairs(&self, keep: impl Fn(u32, u32) -> bool) -> Observations {
         let mut part = self.part(|_| true);
         part.two_way.retain(|seen| keep(seen.a, seen.b));
         part.one_way.retain(|seen| keep(seen.a, seen.b));

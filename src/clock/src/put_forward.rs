@@ -9,13 +9,16 @@ use crate::hull::{Steepest, widest};
 /// A time of the clock, and how far it has to be put forward at least, or at most, or is.
 pub(crate) type Ahead = (i64, i64);
 
-/// Clocks that differ in frequency by more than this are not taken for such. Chosen by hand.
+/// Clocks that differ in frequency by more than this are not taken for such. Chosen by hand: a larger value lets lines explain thread events by a
+/// drift that no clock has, a smaller one gives up clocks that differ.
 const STEEPEST: f64 = 1e-3;
-/// Most windows of a piecewise linear function. Chosen by hand.
+/// Most windows of a piecewise linear function. Chosen by hand: more follow faster changes, from fewer bounds each.
 const WINDOWS: usize = 64;
-/// Bounds of either kind in each window of a function that is judged. Chosen by hand.
+/// Bounds of either kind in each window of a function that is judged. Chosen by hand: with fewer, a single late event bends the function; with more,
+/// few traces allow more than a line.
 const EVIDENCE: usize = 4;
-/// What is left of a contradiction, at most, if a function of more parts is to be preferred. Chosen by hand.
+/// What is left of a contradiction, at most, if a function of more parts is to be preferred. Chosen by hand: a larger part prefers ever more parts
+/// for little, a smaller one keeps a shape that contradicts events.
 const LEFT: f64 = 0.8;
 
 /// The knots, in order of time, of how far a clock has to be put forward, if that is `least` and `most`: one for a constant, none if it need not be. Between knots, and

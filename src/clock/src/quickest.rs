@@ -6,9 +6,11 @@
 
 use super::windows::BoundTable;
 
-/// Windows in which a pair has to have messages in both directions. Chosen by hand.
+/// Windows in which a pair has to have messages in both directions. Chosen by hand: a tenth of fewer is a window or two; with more, short runs have
+/// no minimum.
 const FEWEST: usize = 32;
-/// A tenth of the round trips is shorter than so many times the quickest one, if they begin sharply. Chosen by hand.
+/// A tenth of the round trips is shorter than so many times the quickest one, if they begin sharply. Chosen by hand: a larger value believes the
+/// quickest trip where trips become rarer gradually, so that shorter ones are likely; a smaller one believes hardly any.
 const SHARP: f64 = 1.5;
 const QUICK: usize = 10;
 

@@ -37,7 +37,7 @@ pub struct PairLine {
 
 impl PairLine {
     /// Standard error of the value at a window.
-    pub fn error_at(&self, window: f64) -> f64 {
+    pub(crate) fn error_at(&self, window: f64) -> f64 {
         self.centre_error.hypot(self.slope_error * (window - self.centre))
     }
 
@@ -183,14 +183,15 @@ fn most_central(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, mut membe
     sums.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|best| best.1)
 }
 
-/// A clock does not agree with the others in a window if its step is farther from the median step than this many times what is typical. Chosen by hand.
+/// A clock does not agree with the others in a window if its step is farther from the median step than this many times what is typical. Chosen by
+/// hand: a smaller value leaves out clocks that agree, a larger one lets steps of single clocks into the global time.
 const OUTLIER: f64 = 5.0;
 
 /// The time that clocks make together (Umansky and Leontev): from what each has counted since the first window (`elapsed[clock][window]`,
 /// in ticks) what the median or a mean of all has counted. The means follow a clock that fails, the median does not, but it knows less: of
 /// clocks that are all good the mean is wrong by their error over the square root of their number. Without a choice
 /// ([`Reference::Auto`]) it is the mean of those that agree.
-pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
+pub(crate) fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
     let windows = elapsed.iter().map(Vec::len).min().unwrap_or(0);
     if reference == Reference::Auto {
         return agreed(elapsed, windows);
@@ -238,7 +239,7 @@ fn agreed(elapsed: &Offsets, windows: usize) -> Vec<f64> {
 
 /// What clocks are off their median (the Skew of Umansky and Leontev): the sum over all clocks of the distance of their corrections from the median
 /// of all, mean over the windows, in ticks. `constants` is a part of every correction that is the same in all windows.
-pub fn skew_to_median(offsets: &Offsets, constants: &[i64]) -> f64 {
+pub(crate) fn skew_to_median(offsets: &Offsets, constants: &[i64]) -> f64 {
     let windows = offsets.iter().map(Vec::len).min().unwrap_or(0);
     // Against one of them, so that the squares of centuries do not cost the nanoseconds.
     let origin = constants.first().copied().unwrap_or(0);

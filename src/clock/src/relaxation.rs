@@ -33,7 +33,8 @@ const EFFORT: usize = 1 << 28;
 const BEYOND: f64 = 1.5;
 /// Halvings of the margin. It is found to a four-thousandth.
 const HALVED: usize = 12;
-/// Drifts differ from that of the first clock by no more than so many times what drifts usually differ by. Chosen by hand.
+/// Drifts differ from that of the first clock by no more than so many times what drifts usually differ by. Chosen by hand: a smaller value excludes a
+/// clock that does drift faster than others, a larger one allows lines that no clock follows.
 const CAPPED: f64 = 4.0;
 /// Largest margin that is tried, in ticks: where messages go one way only, there is no end.
 const LARGEST: f64 = 1e9;

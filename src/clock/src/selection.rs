@@ -43,33 +43,38 @@ pub(crate) struct Selection {
     pub otherwise: bool,
 }
 
-/// Most windows that a model is tried on, and in how many stretches. Chosen by hand.
+/// Most windows that a model is tried on, and in how many stretches. Chosen by hand: trials take time in proportion; with fewer windows, or all in
+/// one place, a quiet part of the run may decide.
 const TRIED: usize = 768;
 const STRETCHES: usize = 3;
 /// Most windows by which estimated clocks are compared with the recorded ones, and in how many stretches.
 const JUDGED: usize = 2048;
 const PLACES: usize = 16;
-/// A stretch has at least so many of the longest windows. Chosen by hand.
+/// A stretch has at least so many of the longest windows. Chosen by hand: in fewer, a stiff model cannot be told from a soft one; more make trials
+/// longer.
 const LEAST: usize = 16;
 /// Windows are dealt out in blocks, of which there are this many at most: messages that are late together are so for longer than a fine window.
 const BLOCKS: usize = 256;
 /// But a block has no more windows than that where the run is long: clocks are not to be guessed through longer gaps than they will be.
 const LONGEST_BLOCK: usize = 16;
-/// Steps of q, as factors. Chosen by hand.
+/// Steps of q, as factors. Chosen by hand: finer steps take more trials; two of half a step follow around the best.
 const STEP: f64 = 10.0;
-/// Most steps away from the first q. Chosen by hand.
+/// Most steps away from the first q. Chosen by hand: seldom reached, since the climb ends where a step brings nothing; more steps take more trials.
 const STEPS: i32 = 5;
-/// The first q, in units of what observations are known to, for the longest windows. Chosen by hand.
+/// The first q, in units of what observations are known to, for the longest windows. Chosen by hand: only where the search begins: one that is far
+/// off takes more steps.
 const FIRST: f64 = 1.0;
-/// What a step has to bring. Chosen by hand.
+/// What a step has to bring. Chosen by hand: a smaller value goes on for noise, a larger one ends before the best.
 const FLAT: f64 = 1e-3;
-/// Shares of [`Reading::Edge`], and the first to be tried. Chosen by hand.
+/// Shares of [`Reading::Edge`], and the first to be tried. Chosen by hand: each that is tried takes trials of its own; a tenth and a fifth are for
+/// directions in which few messages are quick.
 const EDGES: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
 const FIRST_EDGE: usize = 1;
 /// Of all models that are within so many standard errors of the best, the stiffest is taken (the rule of one standard error of Breiman et al. 1984):
 /// what cannot be told from chance is no reason to let clocks bend.
 const ERRORS: f64 = 1.0;
-/// Rounds of reweighting ([`Problem::rounds`]). Chosen by hand.
+/// Rounds of reweighting ([`Problem::rounds`]). Chosen by hand: trials only compare models, so there are fewer than `network::ROUNDS`; with fewer
+/// still, solutions would be ranked that are not finished.
 const ROUNDS: &[f64] = &[4.0, 2.0, 1.0];
 
 /// A view cut down to some stretches of the run.

@@ -119,7 +119,7 @@ pub struct JumpLimits {
     pub clear: f64,
     /// From this part of the time of a window on: no drift changes by that.
     pub rate: f64,
-    /// What all other clocks do, the reference did, unless messages say by so much that they did it at different times ([`stepped_apart`]).
+    /// What all other clocks do, the reference did, unless messages say by so much that they did it at different times (`stepped_apart`).
     pub apart: f64,
 }
 
@@ -137,30 +137,38 @@ impl JumpLimits {
 
 /// Windows on each side by which the drift around a window is told: more than a step is smeared over.
 const USUAL: usize = 48;
-/// Windows within which a correction is compared with what it usually does. Chosen by hand.
+/// Windows within which a correction is compared with what it usually does. Chosen by hand: within fewer, what a correction usually does is little
+/// and all passes for a step; within more, steps drown in it.
 const AROUND: usize = 16;
-/// Windows on each side from which a step has its height. Chosen by hand.
+/// Windows on each side from which a step has its height. Chosen by hand: more average out more noise, but a drift that changes tilts the height.
 const BESIDE: usize = 40;
-/// A change of that many typical ones is none of a drift. Chosen by hand.
+/// A change of that many typical ones is none of a drift. Chosen by hand: a smaller value finds steps in every clock that walks, a larger one leaves
+/// small steps smeared.
 const UNUSUAL: f64 = 20.0;
-/// A step is so many times as high as what the correction often wanders off its drift within as many windows as are looked at. Chosen by hand.
+/// A step is so many times as high as what the correction often wanders off its drift within as many windows as are looked at. Chosen by hand:
+/// smaller values find steps in clocks that walk, larger ones leave small steps smeared.
 const DISTINCT: f64 = 4.0;
 const OFTEN: f64 = 0.9;
-/// and so many times as high as what a change of drift makes of the windows in between. Chosen by hand.
+/// and so many times as high as what a change of drift makes of the windows in between. Chosen by hand: a smaller value takes bends for steps, a
+/// larger one steps of a clock that drifts otherwise afterwards for bends.
 const BENT: f64 = 2.0;
-/// Unusual changes at most so many windows apart belong to one step. Chosen by hand.
+/// Unusual changes at most so many windows apart belong to one step. Chosen by hand: with fewer, a step that is smeared counts twice; with more, two
+/// steps count as one.
 const TOGETHER: usize = 10;
-/// Most windows that a step is smeared over. Chosen by hand.
+/// Most windows that a step is smeared over. Chosen by hand: what takes longer is a drift; with fewer, steps at which few messages were sent are
+/// missed.
 const LONGEST: usize = 40;
-/// Windows next to a step that are not looked at. Chosen by hand.
+/// Windows next to a step that are not looked at. Chosen by hand: they show a part of it: with fewer its height comes out too low, with more it is
+/// told from farther away.
 const SPARED: usize = 2;
 
-/// The part of a step's height that is seen in longer windows next to it, and how many of them it is smeared over besides those of [`LONGEST`]. Chosen by hand.
+/// The part of a step's height that is seen in longer windows next to it, and how many of them it is smeared over besides those of [`LONGEST`].
+/// Chosen by hand: a smaller part looks at the finest windows for nothing, a larger one misses steps.
 const SEEN: f64 = 0.25;
 const SMEARED: usize = 2;
 
 /// Whether the corrections of a clock in windows that are `longer` times as long as the finest ones leave room for a step as high as `least`, which [`find`] may see in those.
-pub fn may_step(row: &[f64], longer: usize, least: f64) -> bool {
+pub(crate) fn may_step(row: &[f64], longer: usize, least: f64) -> bool {
     let reach = LONGEST.div_ceil(longer.max(1)) + SMEARED;
     (1..row.len().saturating_sub(1)).any(|at| {
         let beside = reach.min(at).min(row.len() - 1 - at);
@@ -262,13 +270,17 @@ pub struct Crossing {
     pub received: bool,
 }
 
-/// A message counts as quick that took no more than this many times what observations are known to. Chosen by hand.
+/// A message counts as quick that took no more than this many times what observations are known to. Chosen by hand: with a smaller value nearly all
+/// messages are late, and few places differ; with a larger one, late messages place the step.
 const QUICK: f64 = 10.0;
-/// A message that takes less than no time is so many times as unlikely, as a logarithm, as one that is late by the height of the step. Chosen by hand.
+/// A message that takes less than no time is so many times as unlikely, as a logarithm, as one that is late by the height of the step. Chosen by
+/// hand: with more, one wrong timestamp decides; with less, late messages outvote what cannot be.
 const IMPOSSIBLE: f64 = 2.0;
-/// Places whose costs are as near as this are equally good. Chosen by hand.
+/// Places whose costs are as near as this are equally good. Chosen by hand: as a logarithm, a factor of 1.6: a larger value places steps less
+/// closely, with a smaller one noise chooses the gap.
 const EQUAL: f64 = 0.5;
-/// The lines before and after a step are tried at so many places to either side, up to this part of its height. Chosen by hand.
+/// The lines before and after a step are tried at so many places to either side, up to this part of its height. Chosen by hand: that makes 289 pairs
+/// of lines, each with all crossings; finer or farther ones grow as the square.
 const SHIFTS: i32 = 8;
 const SHIFT: f64 = 0.08;
 /// A forward step leaves a gap of this part of its height at least, since the height is an estimate.
@@ -346,7 +358,7 @@ fn step_costs(crossings: &[Crossing], height: f64, cost: &TravelCost) -> StepCos
 
 /// How much likelier it is that the clock's partners have stepped, each for itself, than that it has: the logarithm, as a number of messages that are late by the height of the
 /// step. If it was the clock, its messages with all of them show that at the same time.
-pub fn stepped_apart(crossings: &[(u32, Crossing)], height: f64, precision: f64) -> f64 {
+pub(crate) fn stepped_apart(crossings: &[(u32, Crossing)], height: f64, precision: f64) -> f64 {
     let mut crossings = crossings.to_vec();
     crossings.sort_by_key(|(partner, crossing)| (crossing.own, *partner));
     let all: Vec<Crossing> = crossings.iter().map(|(_, crossing)| *crossing).collect();

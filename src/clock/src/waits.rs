@@ -27,7 +27,8 @@ pub struct QuickestWaits {
     pub measured: bool,
 }
 
-/// Windows in which messages of a direction were waited for, at least, to tell that others were not. Chosen by hand.
+/// Windows in which messages of a direction were waited for, at least, to tell that others were not. Chosen by hand: from fewer, a drift cannot be
+/// told; with more, sparse traffic counts with all its messages.
 const FEWEST: usize = 8;
 
 /// What is to be looked for.

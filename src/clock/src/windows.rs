@@ -72,7 +72,7 @@ impl BoundTable {
     }
 
     /// [`BoundTable::through`] in given windows.
-    pub fn through_on(&self, grid: Grid, map: impl Fn(u32, i64) -> i64 + Sync, workers: Workers) -> BoundTable {
+    pub(crate) fn through_on(&self, grid: Grid, map: impl Fn(u32, i64) -> i64 + Sync, workers: Workers) -> BoundTable {
         let through = |pair, bounds: &DirectedBounds| bounds.through(pair, &grid, &map);
         let mut table = BoundTable { shared: self.shared.clone(), ..BoundTable::default() };
         table.pairs = self.map_pairs(workers, |pair, bounds| (pair, through(pair, bounds))).into_iter().collect();

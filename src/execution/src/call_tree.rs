@@ -16,9 +16,11 @@ pub struct CallTree {
 impl CallTree {
     /// The root: outside of any region.
     pub const ROOT: u32 = 0;
-    /// Most nodes of the tree of one process; calls beyond that belong to their callers. Chosen by hand.
+    /// Most nodes of the tree of one process; calls beyond that belong to their callers. Chosen by hand: bounds the memory that a recursive program
+    /// takes; with fewer, more calls are only seen as their callers.
     pub(crate) const NODES: usize = 1 << 16;
-    /// Deepest nesting; calls beyond that belong to their callers. Chosen by hand.
+    /// Deepest nesting; calls beyond that belong to their callers. Chosen by hand: bounds what recursion takes; with less, calls of deeply layered
+    /// libraries are only seen as their callers.
     pub(crate) const DEPTH: u16 = 64;
 
     /// The node of `region` when it is called at `node`, made if it is new.

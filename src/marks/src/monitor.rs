@@ -21,9 +21,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long an agent that is being started is waited for, and how long an answer. Chosen by hand.
+/// How long an agent that is being started is waited for, and how long an answer. Chosen by hand: a shorter time gives up on a busy node, a longer
+/// one holds up the application if there is no agent.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// No line of an answer is longer. Chosen by hand.
+/// No line of an answer is longer. Chosen by hand: more than a key, a node and numbers take; a limit for what is no answer.
 const LINE: u64 = 1 << 10;
 
 /// A connection to the agent of this node.

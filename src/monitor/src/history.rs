@@ -15,7 +15,8 @@ use std::path::Path;
 /// How the name of such a file ends.
 pub const EXTENSION: &str = "log";
 
-/// Between two moments at first, in seconds. Chosen by hand.
+/// Between two moments at first, in seconds. Chosen by hand: with less, logs of long jobs are coarsened sooner; with more, those of short ones have
+/// few moments.
 pub(crate) const FIRST_INTERVAL: f64 = 1.0;
 /// After so many moments they are twice as far apart.
 const DOUBLED: u32 = 2048;

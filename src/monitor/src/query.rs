@@ -225,7 +225,7 @@ pub(crate) fn answer(mut stream: TcpStream, key: &Key, reply: impl FnOnce(Questi
     Ok(true)
 }
 
-/// How long somebody who asks may take. Chosen by hand.
+/// How long somebody who asks may take. Chosen by hand: shorter refuses busy nodes, longer lets those who say nothing keep a thread.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -15,12 +15,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Network addresses of a process that others are told. Chosen by hand.
+/// Network addresses of a process that others are told. Chosen by hand: nodes have a few networks; each address is tried by everybody who asks.
 pub(crate) const ADDRESSES: usize = 4;
-/// How long an answer is waited for, and how often in vain before a partner that has not answered yet is taken to be out of reach. Chosen by hand.
+/// How long an answer is waited for, and how often in vain before a partner that has not answered yet is taken to be out of reach. Chosen by hand: a
+/// shorter time gives up on a busy node, a longer one holds up the exchanges where networks are closed.
 const TIMEOUT: Duration = Duration::from_millis(50);
 const LOST: usize = 4;
-/// How often the thread that answers looks whether it is to end. Chosen by hand.
+/// How often the thread that answers looks whether it is to end. Chosen by hand: more often wakes it for nothing, less often keeps it after the end.
 const LOOK: Duration = Duration::from_secs(1);
 /// Exchanges of a batch, at most. So many are made in a row: after a pause, the threads may find themselves on other cores, and woken in another way.
 const MOST: usize = 2048;
@@ -45,7 +46,8 @@ const GLOBAL: u64 = 1;
 const LINE: u64 = 2;
 const TRIES: usize = 8;
 /// Exchanges through common memory of a batch, at most, and how many times as many as others are made at least, for they take a hundredth of the time; and which part of the
-/// time it is tried for. Chosen by hand.
+/// time it is tried for. Chosen by hand: more take longer; with fewer, no exchange may have been undisturbed. What is left of the time is for
+/// messages if the memory does not do.
 const MOST_ON_LINE: usize = 8192;
 const MORE_ON_LINE: usize = 4;
 const TIME_ON_LINE: u32 = 2;

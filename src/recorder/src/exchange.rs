@@ -9,7 +9,8 @@ use std::time::Duration;
 /// together.
 const ALIKE: usize = 4;
 const NEARLY: i64 = 250;
-/// So many of the fastest messages of each direction are kept of a batch. Chosen by hand.
+/// So many of the fastest messages of each direction are kept of a batch. Chosen by hand: with fewer, the two directions may not overlap in time;
+/// more make files longer.
 const KEPT: usize = 16;
 
 /// One exchange: question left and answer came by the own counter, question came and answer left by that of the partner.

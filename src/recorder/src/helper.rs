@@ -11,7 +11,7 @@ use crate::threads::spawn;
 use crate::waits::TickLength;
 use std::time::{Duration, Instant};
 
-/// How often it looks. Chosen by hand.
+/// How often it looks. Chosen by hand: a full buffer waits so long at most before it is written; more often takes time of a core from the program.
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// Starts it, and what else goes on beside the program from now on. Without it, threads write their buffers themselves.

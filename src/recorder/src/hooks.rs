@@ -37,7 +37,7 @@ struct Here {
     entered: Cell<u64>,
     /// The call of `MPI_Finalize`; none before.
     ending: Cell<Option<Ending>>,
-    /// The call that the thread is in is recorded, not only watched.
+    /// The call that the thread is in is recorded, not only monitored.
     recorded: Cell<bool>,
     /// Its place in the state file; none before it was asked for.
     slot: Cell<Slot>,
@@ -89,7 +89,7 @@ pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
                 session::stop("there is no space left on the disk");
                 return false;
             }
-            if let Some((board, slot)) = watched(here, session) {
+            if let Some((board, slot)) = monitored(here, session) {
                 let given = Arguments { words: arguments, mode: call.mode, abi: &session.abi };
                 let now = stream.inside_since.load(std::sync::atomic::Ordering::Relaxed);
                 board.enter(slot, call, &given, stream.last_comm(), now);
@@ -113,7 +113,7 @@ pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
 
 /// The state file of this process and the place of this thread in it, if there is one.
 #[inline(always)]
-fn watched(here: &Here, session: &Session) -> Option<(&'static monitor::Board, Slot)> {
+fn monitored(here: &Here, session: &Session) -> Option<(&'static monitor::Board, Slot)> {
     let board = session.board?;
     let slot = here.slot.get();
     if slot.is_there() {
@@ -134,7 +134,7 @@ fn first_slot(here: &Here, board: &'static monitor::Board) -> Option<(&'static m
 pub(crate) fn region(number: Option<impl FnOnce(&monitor::Board) -> u64>) {
     HERE.with(|here| {
         let session = session::recording().filter(|_| !here.busy.get());
-        if let Some((board, slot)) = session.and_then(|session| watched(here, session)) {
+        if let Some((board, slot)) = session.and_then(|session| monitored(here, session)) {
             match number {
                 Some(number) => slot.region_begins(number(board)),
                 None => slot.region_ends(),
@@ -235,7 +235,7 @@ pub(crate) unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
         }
         here.inside.set(false);
         let Some(session) = session::recording() else { return };
-        if let Some((board, slot)) = watched(here, session) {
+        if let Some((board, slot)) = monitored(here, session) {
             // SAFETY: as for this function.
             unsafe { watch_end(session, board, slot, call, arguments, now, result != 0) };
             if !here.recorded.get() {

@@ -11,11 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::time::{Duration, Instant};
 
-/// Exchanges in a row, at most. Chosen by hand.
+/// Exchanges in a row, at most. Chosen by hand: longer rows are more often interrupted, shorter ones cost a message of the kernel for fewer
+/// exchanges.
 const ROW: usize = 256;
-/// So long the other side is looked for, without a sign of it. Chosen by hand.
+/// So long the other side is looked for, without a sign of it. Chosen by hand: shorter gives up before the other thread is awake, longer takes a core
+/// from the program.
 const PATIENCE: Duration = Duration::from_micros(500);
-/// How often the memory is looked at between two looks at the time. Chosen by hand.
+/// How often the memory is looked at between two looks at the time. Chosen by hand: the time costs as much as several looks; with more, the end of
+/// the wait is noticed later.
 const LOOKS: usize = 64;
 /// Flag of a question: there are no more in this row.
 const END: u64 = 1 << 63;

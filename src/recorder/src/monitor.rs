@@ -35,13 +35,13 @@ unsafe impl Sync for Board {}
 
 static BOARD: OnceLock<Option<Board>> = OnceLock::new();
 
-/// The state file, if the job is watched.
+/// The state file, if the job is monitored.
 #[inline]
 pub(crate) fn board() -> Option<&'static Board> {
     BOARD.get()?.as_ref()
 }
 
-/// When `MPI_Init` is called: makes the file if the job is watched, and starts the agent of the node if this is its first process.
+/// When `MPI_Init` is called: makes the file if the job is monitored, and starts the agent of the node if this is its first process.
 #[cold]
 pub(crate) fn begin() {
     BOARD.get_or_init(|| {

@@ -29,13 +29,17 @@ const BRIEF: (usize, Duration) = (64, Duration::from_millis(20));
 const LEAST: usize = 64;
 const MOST: (usize, Duration) = (1024, Duration::from_millis(100));
 const TRIED: (usize, Duration) = (128, Duration::from_millis(5));
-/// Exchanges with the leader of the node. Chosen by hand.
+/// Exchanges with the leader of the node. Chosen by hand: only whether cores of a node show the same is of interest, which a few good ones tell; a
+/// longer time delays the end of all.
 const COMPARED: (usize, Duration) = (16, Duration::from_millis(40));
-/// Messages of the kernel that take longer, both ways together, may be slower than those of MPI. Chosen by hand.
+/// Messages of the kernel that take longer, both ways together, may be slower than those of MPI. Chosen by hand: above what kernels usually take
+/// within and between nodes; a larger value tries MPI less often.
 const SLOW: Duration = Duration::from_micros(20);
-/// How long those who wait sleep between two looks, at first and at last. Chosen by hand.
+/// How long those who wait sleep between two looks, at first and at last. Chosen by hand: shorter takes time of the core, longer delays the exchange
+/// when it could begin.
 const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
-/// How often it is looked whether the program waits, in between, at most and at least. Chosen by hand.
+/// How often it is looked whether the program waits, in between, at most and at least. Chosen by hand: shorter takes time of the core, longer misses
+/// short waits.
 const LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
 /// Tag of all messages here; the communicator is the recorder's own.
 const TAG: usize = 0;

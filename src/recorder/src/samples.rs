@@ -18,7 +18,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a partner is asked for the global time, and if it does not know it yet. Chosen by hand.
+/// How often a partner is asked for the global time, and if it does not know it yet. Chosen by hand: more often costs messages, less often lets the
+/// global time drift by what clocks do meanwhile.
 const FOLLOW: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(20);
 /// It is looked at least so often whether the recording has ended.

@@ -1,4 +1,4 @@
-//! What the agents of a job that was watched have noted of their packets (`clc_monitor::clocks::log`), as offsets of the clocks of the nodes: they
+//! What the agents of a job that was monitored have noted of their packets (`clc_monitor::clocks::log`), as offsets of the clocks of the nodes: they
 //! talk to each other all the time, also while the program computes or sends one way only.
 
 use crate::recording::clocks::pauses::ClockJump;
@@ -14,16 +14,19 @@ use std::path::{Path, PathBuf};
 
 /// Of longer logs, all together, only some packets are looked at, in bytes.
 const MOST: u64 = 256 << 20;
-/// Fewer packets of a node say nothing. Chosen by hand.
+/// Fewer packets of a node say nothing. Chosen by hand: of fewer, none may have been quick in either direction; with more, short jobs have no offsets
+/// in between.
 const LEAST: usize = 16;
 /// A clock that changes faster between two packets, in millionths, and by more than that, in nanoseconds, has jumped: both sides of it are told.
 const JUMP: (f64, i64) = (1_000e-6, 10_000);
 
-/// Packets that follow each other, in nanoseconds. Chosen by hand.
+/// Packets that follow each other, in nanoseconds. Chosen by hand: with less, one jump between packets of a burst becomes several; with more, several
+/// become one.
 const BURST: i64 = 1_000_000;
 /// The reference is corrected by no more than that, in nanoseconds: some four days.
 const MOST_APART: i64 = 1 << 48;
-/// A clock that jumps more often is none whose events are looked at for the moments. Chosen by hand.
+/// A clock that jumps more often is none whose events are looked at for the moments. Chosen by hand: looking takes a pass over the events around
+/// each; so often, they are adjustments rather than jumps.
 const MOST_JUMPS: usize = 64;
 
 /// Offsets by the nodes' places.

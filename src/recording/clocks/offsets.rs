@@ -25,7 +25,8 @@ const WORSE: i64 = 2;
 const FALSE: i64 = 4;
 /// So many times the drift between measurements is made of better ones: first of single exchanges, then of all of each batch.
 const REFINED: usize = 2;
-/// Measurements by different methods that are less far apart, in nanoseconds, are the same one. Chosen by hand.
+/// Measurements by different methods that are less far apart, in nanoseconds, are the same one. Chosen by hand: with less, measurements of one phase
+/// are not compared; with more, clocks have drifted apart in between.
 const TOGETHER: u64 = 1_000_000_000;
 
 /// The offset of a clock to that of a partner.

@@ -19,18 +19,22 @@ pub(crate) struct ClockJump {
 /// An event of a thread: when, and what.
 type TimedEvent = (i64, u32);
 
-/// Pauses up to so many nanoseconds before and after a jump tell how long they usually are. Chosen by hand.
+/// Pauses up to so many nanoseconds before and after a jump tell how long they usually are. Chosen by hand: with more, pauses of another part of the
+/// program count; with less, too few are known.
 const AROUND: i64 = 2_000_000_000;
-/// No more events are looked at. Chosen by hand.
+/// No more events are looked at. Chosen by hand: 64 MiB; with fewer, busy programs have jumps between packets instead of between events.
 const MOST: usize = 1 << 22;
 /// So many pauses of a kind tell how long such ones are,
 const ENOUGH: usize = 8;
-/// to this part of the jump, and to no less than so many nanoseconds; where they are rare, to the distance of this many. Chosen by hand.
+/// to this part of the jump, and to no less than so many nanoseconds; where they are rare, to the distance of this many. Chosen by hand: narrower
+/// densities make chance of single lengths, wider ones let no pause stand out.
 const WIDTH: (f64, f64) = (0.125, 2_000.0);
 const NEIGHBOURS: usize = 4;
-/// Lengths that no pause of a kind has had are as likely as this part of one that had any of those between the shortest and the longest. Chosen by hand.
+/// Lengths that no pause of a kind has had are as likely as this part of one that had any of those between the shortest and the longest. Chosen by
+/// hand: with less, one new length decides; with more, none can stand out.
 const UNSEEN: f64 = 0.2;
-/// A pause in which the clock was set forward is at least of this part of that. Chosen by hand.
+/// A pause in which the clock was set forward is at least of this part of that. Chosen by hand: heights are known to some percent: a larger part
+/// excludes the right pause, a smaller one admits others.
 const NEARLY: f64 = 0.9;
 /// The logarithm of how many times as likely as any other pause one must be: three times. Between two pauses of which neither is that likely, the step is best spread over both.
 const DECISIVE: f64 = 1.1;

@@ -1,4 +1,4 @@
-//! What the agents of a job that was watched have noted of the resources of their nodes, for the trace: where nobody has sampled at agreed times.
+//! What the agents of a job that was monitored have noted of the resources of their nodes, for the trace: where nobody has sampled at agreed times.
 
 use crate::recording::extra::MOST_VALUES;
 use crate::recording::nodes::samples::{NodeSample, Samples};

@@ -1,4 +1,4 @@
-//! The chapter on what the correction changed: intervals, slopes, moves by location.
+//! The chapter on what the correction changed: intervals, slopes, displacements by location.
 
 use super::element::{duration, escape, facts, figure, table};
 use super::plot::{PlotFrame, ticks};
@@ -9,9 +9,9 @@ pub(super) fn body(report: &Report) -> Option<String> {
     let displacement = report.displacement.as_ref()?;
     let mut html = facts(&[
         ("Events moved", format!("{} of {}", count(displacement.events_moved), count(displacement.events))),
-        ("Largest move", duration(displacement.largest_seconds)),
-        ("Mean move of these events", duration(displacement.mean_seconds)),
-        ("Largest move from the recorded times", duration(displacement.from_recorded_largest_seconds)),
+        ("Largest displacement", duration(displacement.largest_seconds)),
+        ("Mean displacement of these events", duration(displacement.mean_seconds)),
+        ("Largest displacement from the recorded times", duration(displacement.from_recorded_largest_seconds)),
     ]);
     html += &intervals(displacement);
     if let Some(details) = &report.details {
@@ -31,10 +31,12 @@ pub(super) fn body(report: &Report) -> Option<String> {
                 ]
             });
             let caption = match details.further_locations {
-                0 => "Moves by location".to_owned(),
-                further => format!("Moves by location: the largest; {} more locations moved less", count(further)),
+                0 => "Displacements by location".to_owned(),
+                further => {
+                    format!("Displacements by location: the largest; {} more locations moved less", count(further))
+                }
             };
-            let head = ["location", "rank", "events", "moved", "largest move", "mean move"];
+            let head = ["location", "rank", "events", "moved", "largest displacement", "mean displacement"];
             html += &format!("<div class=\"long\">{}</div>", table(&caption, &head, rows));
         }
     }

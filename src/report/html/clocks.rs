@@ -6,7 +6,7 @@ use clc_clock::Method;
 use clc_trace::Ticks;
 use clc_trace::format::{count, plural};
 
-/// Most rows of a table; all of them are in the JSON report. Chosen by hand.
+/// Most rows of a table; all of them are in the JSON report. Chosen by hand: more make the page slow to open.
 const MOST_ROWS: usize = 256;
 
 pub(super) fn body(report: &Report) -> Option<String> {

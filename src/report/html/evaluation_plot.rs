@@ -12,9 +12,9 @@ const TITLE: f64 = 40.0;
 const PANEL: f64 = 300.0;
 /// Width of the names of the curves.
 const LEGEND: f64 = 90.0;
-/// More curves than this have no names. Chosen by hand.
+/// More curves than this have no names. Chosen by hand: a longer legend does not fit beside the plot.
 const NAMED: usize = 12;
-/// More curves than this are not drawn. Chosen by hand.
+/// More curves than this are not drawn. Chosen by hand: more only cover each other.
 const CURVES: usize = 64;
 /// The picture stands alone, so it brings its own style, in the classes of [`PlotFrame`].
 const STYLE: &str = "text { font: 12px sans-serif; fill: #57606a; } text.title { font-size: 18px; fill: #1b1f24; } \

@@ -107,7 +107,7 @@ fn key_numbers(report: &Report) -> Vec<(&'static str, String)> {
             100.0 * displacement.events_moved as f64 / displacement.events as f64
         };
         list.push(("Events moved", percent(share).replace(' ', "&nbsp;")));
-        list.push(("Largest move", duration(displacement.largest_seconds)));
+        list.push(("Largest displacement", duration(displacement.largest_seconds)));
         list.push((
             "Median change of intervals",
             percent(displacement.interval_change.median_percent).replace('<', "&lt;"),

@@ -22,9 +22,9 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Entries of a list, if no larger number is asked for. Chosen by hand.
+    /// Entries of a list, if no larger number is asked for. Chosen by hand: more make reports larger; the entries behind them add up to little.
     pub const ENTRIES: usize = 256;
-    /// Most windows of time. Chosen by hand.
+    /// Most windows of time. Chosen by hand: memory and reports grow with them, per stage and rank.
     pub const WINDOWS: usize = 10_000;
     /// Most regions of a call path that are named: the outermost ones.
     pub const DEPTH: usize = 64;
@@ -440,7 +440,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Most units of the matrix. Chosen by hand.
+    /// Most units of the matrix. Chosen by hand: its square is in the report, and drawn; with fewer, blocks of a large job hide who talks to whom.
     pub const SIZE: usize = 128;
 }
 

@@ -20,7 +20,7 @@ pub struct Details {
     pub worst: Vec<Case>,
     /// How steep the corrections are; none for `check`.
     pub slopes: Option<Slopes>,
-    /// How far the events of each location were moved, those with the largest moves first; none for `check`.
+    /// How far the events of each location were moved, those with the largest displacements first; none for `check`.
     pub locations: Vec<LocationDisplacement>,
     /// Number of locations that are not in the list.
     pub further_locations: u64,
@@ -42,11 +42,11 @@ pub struct ClockError {
 }
 
 impl ClockError {
-    /// Most nodes with a curve. Chosen by hand.
+    /// Most nodes with a curve. Chosen by hand: curves grow with them; more cannot be told apart in a plot.
     pub const NODES: usize = 64;
-    /// Most values of one part, over all nodes. Chosen by hand.
+    /// Most values of one part, over all nodes. Chosen by hand: bounds the report; with many nodes, each has fewer points.
     pub const VALUES: usize = 16_384;
-    /// Most windows. Chosen by hand.
+    /// Most windows. Chosen by hand: about as many as a plot has pixels.
     pub const WINDOWS: usize = 1024;
 }
 
@@ -144,7 +144,7 @@ pub struct PairMatrix {
 }
 
 impl PairMatrix {
-    /// Most rows. Chosen by hand.
+    /// Most rows. Chosen by hand: its square is in the report, and drawn; with fewer, more processes share a row.
     pub const SIZE: usize = 256;
 }
 
@@ -179,7 +179,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Most cases. Chosen by hand.
+    /// Most cases. Chosen by hand: each is a picture of its own, from one more scan; the worst come first.
     pub const MOST: usize = 12;
 }
 
@@ -204,7 +204,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Most bars. Chosen by hand.
+    /// Most bars. Chosen by hand: with more, bars of a bounded picture are too narrow to be told apart.
     pub const BARS: usize = 60;
     /// Levels of regions that are kept: the innermost ones around the event.
     pub const LEVELS: u32 = 4;
@@ -249,11 +249,11 @@ pub struct LocationDisplacement {
     pub events: u64,
     /// Number of events whose time changed (against pre-synchronised time).
     pub events_moved: u64,
-    /// Largest move, in ticks.
+    /// Largest displacement, in ticks.
     pub largest_ticks: i64,
     /// The same in seconds.
     pub largest_seconds: f64,
-    /// Mean move of the moved events.
+    /// Mean displacement of the moved events.
     pub mean_seconds: f64,
 }
 

@@ -9,11 +9,11 @@ pub struct Displacement {
     pub events: u64,
     /// Number of events whose time was changed.
     pub events_moved: u64,
-    /// Largest move of an event, in ticks.
+    /// Largest displacement of an event, in ticks.
     pub largest_ticks: i64,
     /// The same in seconds.
     pub largest_seconds: f64,
-    /// Mean move of the moved events, in seconds.
+    /// Mean displacement of the moved events, in seconds.
     pub mean_seconds: f64,
     /// Number of events whose time is not the recorded one: pre-synchronisation moves them as well.
     #[serde(default)]

@@ -51,7 +51,7 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// How many unmatched pairs a report names. Chosen by hand.
+    /// How many unmatched pairs a report names. Chosen by hand: with more, the list cannot be read; the counts are of all.
     pub const PAIRS: usize = 10;
 
     /// Sets the unmatched pairs: the worst [`Matching::PAIRS`] with names, the others as a number.

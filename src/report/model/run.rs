@@ -196,7 +196,7 @@ pub struct Pass {
 /// The mirrored replay of a pass, which moves sends before their receives.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MirroredPass {
-    /// Largest move of any event, backwards, in ticks.
+    /// Largest displacement of any event, backwards, in ticks.
     pub largest_move_ticks: i64,
     /// The same in seconds.
     pub largest_move_seconds: f64,

@@ -20,7 +20,8 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Most distinct texts that are kept; a damaged trace could give a different one per event. Chosen by hand.
+    /// Most distinct texts that are kept; a damaged trace could give a different one per event. Chosen by hand: with fewer, warnings of a sound trace
+    /// could be lost; with more, memory grows with the damage.
     pub const DISTINCT: usize = 1000;
 
     /// Adds a warning.

@@ -9,7 +9,7 @@ use clc_trace::format::{count, duration, percent, plural};
 const INDENT: usize = 13;
 /// Width of the first column of the tables.
 const FIRST: usize = 24;
-/// Longest call path that is printed. Chosen by hand.
+/// Longest call path that is printed. Chosen by hand: a longer one pushes the columns out of a terminal of usual width.
 const PATH: usize = 34;
 /// The same beside kinds with long names.
 const NARROW_PATH: usize = 26;

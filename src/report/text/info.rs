@@ -6,7 +6,7 @@ use clc_trace::format::{count, duration, plural};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Rows of a table that are shown without `--all`. Chosen by hand.
+/// Rows of a table that are shown without `--all`. Chosen by hand: so that all tables fit a screen.
 const ROWS: usize = 10;
 const INDENT: usize = 13;
 

@@ -5,7 +5,7 @@ use crate::report::Report;
 use clc_clock::Method;
 use clc_trace::format::{count, duration};
 
-/// Most rows; all of them are in the JSON report. Chosen by hand.
+/// Most rows; all of them are in the JSON report. Chosen by hand: with more, the rest of the report leaves the screen.
 const ROWS: usize = 8;
 
 /// The pairs that agree least with the estimate; nothing where the recorded clocks stayed.

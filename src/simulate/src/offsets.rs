@@ -14,7 +14,8 @@ use clc_trace::{ClockOffset, Result};
 
 /// Domain of the random streams of measurements.
 const MEASUREMENTS: u64 = 6;
-/// Pause between two exchanges, and time in which the other node answers, in picoseconds. Chosen by hand.
+/// Pause between two exchanges, and time in which the other node answers, in picoseconds. Chosen by hand: a longer pause lets clocks drift within a
+/// measurement, a shorter one is none in which a real program would send.
 const PAUSE: i64 = 5_000_000;
 const ANSWER: i64 = 200_000;
 

@@ -9,9 +9,10 @@ use crate::sink::{Discard, EventSink};
 use crate::units::{SECOND, TickRate};
 use clc_trace::{CommMembers, Error, Result, Ticks};
 
-/// Most processes, and most locations, of a scenario. Chosen by hand.
+/// Most processes, and most locations, of a scenario. Chosen by hand: state takes memory per location; a limit for numbers that are mistyped.
 const MOST: u32 = 1 << 20;
-/// Most steps that are simulated to estimate the length of a run. Chosen by hand.
+/// Most steps that are simulated to estimate the length of a run. Chosen by hand: with fewer, pipelines that fill distort the rate of events; more
+/// take longer before the run begins.
 const TRIAL_STEPS: u64 = 64;
 
 /// One simulated run of one application on one machine. All fields may be set freely; [`Scenario::validate`] says what is

@@ -75,7 +75,8 @@ struct LongTerm<'a, 'b> {
 /// Of the first word of an entry, below the delayer; see [`clc_engine::replay::dataflow::schedule::WHICH`].
 const TAG_BITS: u32 = 4;
 
-/// Waits of one process between two looks at the network. Chosen by hand.
+/// Waits of one process between two looks at the network. Chosen by hand: a larger value lets other ranks wait for costs that are known already, a
+/// smaller one looks at the network more often than anything comes.
 const BURST: usize = 256;
 
 /// Adds the long-term costs of the `waits` of one stage to `costs`, and returns all of them, and those of each hosted process; `known` says of the waits of each hosted process which of them were told to the hosts of their delayers. Collective over the analysis ranks.

@@ -86,7 +86,7 @@ impl NativeTrace {
     }
 }
 
-/// Most events of an [`EventBatch`]. Chosen by hand.
+/// Most events of an [`EventBatch`]. Chosen by hand: larger batches only take more memory, smaller ones map few timestamps at once.
 const MOST: usize = 1024;
 
 /// Events that follow each other. A `BufferFlush` is the last of its batch: its second time is mapped before the next event's.

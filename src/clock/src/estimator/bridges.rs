@@ -7,12 +7,15 @@ use crate::observations::Offsets;
 use crate::steps::quantile;
 use std::collections::BTreeMap;
 
-/// Change of drift (a part of one) that a clock may have shown while nothing was observed of it. An offset that is further from the estimate than that explains contradicts its messages, not what was made of them. Chosen by hand.
+/// Change of drift (a part of one) that a clock may have shown while nothing was observed of it. An offset that is further from the estimate than that explains contradicts its messages, not what was made of them.
+/// Chosen by hand: a larger value lets a wrong offset bend a clock that nothing was observed of, a smaller one keeps a clock that drifts away from its right offsets.
 const UNSEEN_DRIFT: f64 = 1e-3;
 
-/// Fewest windows with messages that tell the drift of a clock. Chosen by hand.
+/// Fewest windows with messages that tell the drift of a clock. Chosen by hand: from fewer, a drift is mostly noise, which would be continued; with a
+/// larger number, more clocks are continued without any.
 const FEWEST: usize = 8;
-/// Drifts that are so many times as far from the median as most are count as if they were that far from it. Chosen by hand.
+/// Drifts that are so many times as far from the median as most are count as if they were that far from it. Chosen by hand: a larger value lets what
+/// is no drift, such as a jump, into the mean; a smaller one cuts off how a clock really wanders.
 const ASTRAY: f64 = 3.0;
 const MOST: f64 = 0.9;
 

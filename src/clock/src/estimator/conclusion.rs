@@ -19,7 +19,8 @@ use crate::view::TrialData;
 use crate::windows::BoundTable;
 use clc_trace::Ticks;
 
-/// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle. Chosen by hand.
+/// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle. Chosen by hand: a larger
+/// part may keep messages longer than they took, a smaller one gives back less of their latency.
 const CERTAIN: f64 = 0.875;
 
 impl Estimator {

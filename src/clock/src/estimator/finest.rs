@@ -6,20 +6,25 @@ use crate::bounds::DirectedBounds;
 use crate::graph::{strongest_cycles, strongest_tree};
 use crate::windows::BoundTable;
 
-/// Most windows, and most unknowns (clocks times windows). Chosen by hand.
+/// Most windows, and most unknowns (clocks times windows). Chosen by hand: with more, solutions take more time and memory in proportion; with fewer,
+/// clocks that bend quickly are smoothed.
 const MOST_WINDOWS: usize = 8192;
 /// Most windows from which straight lines are made.
 const MOST_SEGMENTED: usize = 1024;
 const MOST_UNKNOWNS: usize = 1 << 16;
-/// Cycles count instead of pairs that talk in both directions where they are so many times as strong: what is known around a ring adds up its errors. Chosen by hand.
+/// Cycles count instead of pairs that talk in both directions where they are so many times as strong: what is known around a ring adds up its errors.
+/// Chosen by hand: with a smaller value, errors that add up around rings set the windows; with a larger one, windows are too long where rings are all
+/// there is.
 const AROUND: u64 = 16;
-/// Messages per direction, pair and window that the typical pair should have. Chosen by hand.
+/// Messages per direction, pair and window that the typical pair should have. Chosen by hand: with fewer, many windows have no quick message; with
+/// more, windows are longer and clocks that bend are followed less closely.
 const PER_WINDOW: u64 = 2;
 /// Moments at which a collective operation ties the clocks together that a window should have. Each is one message to a clock, from another clock each time, so they have
 /// to be several. Of generated traces with nothing but collectives some are up to twice as exact with 4 as with 8, others the other way round; with 2, a recording of 4 processes
 /// with fences gets a seventh worse.
 const MOMENTS_PER_WINDOW: u64 = 4;
-/// Of traffic that goes one way only messages count that were waited for, if they are at least that many. Chosen by hand.
+/// Of traffic that goes one way only messages count that were waited for, if they are at least that many. Chosen by hand: with a smaller value, a
+/// handful of waits would set few, long windows; with a larger one, messages that tell little set too many.
 const WAITS: u64 = 64;
 
 /// Windows in which messages are to be observed with so many clocks: as many as there will be at most, of which coarser levels are made as well.

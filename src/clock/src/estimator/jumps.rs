@@ -14,17 +14,23 @@ pub(super) struct Doubtful {
     pub(super) suspect: Suspect,
 }
 
-/// How often jumps are looked for: one can hide another. Chosen by hand.
+/// How often jumps are looked for: one can hide another. Chosen by hand: each takes another solution; with fewer, small jumps that large ones hide
+/// stay smeared.
 const SEARCHES: usize = 4;
-/// Windows on each side of a suspected jump whose messages are looked at, at least. Chosen by hand.
+/// Windows on each side of a suspected jump whose messages are looked at, at least. Chosen by hand: the estimate smears a step over its neighbours:
+/// with fewer, messages that place it are missed; with more, messages are gathered that say nothing of it.
 const MARGIN: usize = 4;
-/// A jump hides others that are so many times smaller. Chosen by hand.
+/// A jump hides others that are so many times smaller. Chosen by hand: a larger value takes what a jump smears for further jumps, a smaller one needs
+/// more of the [`SEARCHES`].
 const HIDES: f64 = 4.0;
-/// Most steps of all clocks together; more are no jumps. Chosen by hand.
+/// Most steps of all clocks together; more are no jumps. Chosen by hand: a larger value cuts clocks that walk into steps, a smaller one gives up
+/// machines of which many clocks do jump.
 const MOST: usize = 256;
-/// Steps of several clocks are one of the reference if they differ by no more than this part of their height. Chosen by hand.
+/// Steps of several clocks are one of the reference if they differ by no more than this part of their height. Chosen by hand: heights are estimates:
+/// a smaller part misses jumps of the reference, a larger one makes one of different jumps.
 const ALIKE: f64 = 0.2;
-/// By this part of its height all others have to follow a jump of the reference, so that only it has jumped. Chosen by hand.
+/// By this part of its height all others have to follow a jump of the reference, so that only it has jumped. Chosen by hand: estimates are smeared: a
+/// larger part ascribes a jump of the reference to all others, a smaller one lets a clock pass that stays where it is.
 const FOLLOWS: f64 = 0.5;
 
 /// The jump of the reference that most of the `others` show as one of their own, at the same time and by as much: they are corrected to its time, whatever it does. Two at least, since of two

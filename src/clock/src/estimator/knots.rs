@@ -10,7 +10,8 @@ use crate::steps::compose as compose_steps;
 use crate::{Knots, LinearClock};
 use clc_trace::{Result, Ticks};
 
-/// Largest drift that a clock is given, as a part of one. Chosen by hand.
+/// Largest drift that a clock is given, as a part of one. Chosen by hand: more than clocks drift, and far enough below one that time never stands
+/// still.
 pub(super) const STEEPEST: f64 = 0.2;
 
 impl Estimator {
@@ -81,7 +82,7 @@ pub(super) fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock,
 ///
 /// # Errors
 /// Time would run backwards, or leave its range.
-pub fn refinement(knots: &Knots) -> Result<LinearClock> {
+pub(crate) fn refinement(knots: &Knots) -> Result<LinearClock> {
     let points: Vec<(Ticks, Ticks)> = knots.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
     LinearClock::through(&points)
 }

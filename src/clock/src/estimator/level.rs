@@ -17,9 +17,12 @@ use crate::windows::BoundTable;
 
 /// Each level has this many times the windows of the one before, up to [`COARSE`],
 const FINER: usize = 8;
-/// but never more than this many times as many at once. Chosen by hand.
+/// but never more than this many times as many at once. Chosen by hand: after a longer leap, solutions end in the wrong place; shorter ones take more
+/// levels.
 const LEAP: usize = 32;
-/// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them. Chosen by hand.
+/// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
+/// Chosen by hand: each look takes trials and a solution; with fewer, or if clocks may move farther, the bounds in use are not the tightest for the
+/// clocks that come out.
 const MOST_LOOKS: usize = 4;
 const SETTLED: f64 = 10.0;
 

@@ -37,7 +37,7 @@ use clc_trace::{ClockOffset, Result, Ticks};
 pub(super) use collectives::CollectiveTies;
 pub use finest::observed_windows;
 use jumps::Doubtful;
-pub use knots::refinement;
+pub(crate) use knots::refinement;
 use seen_by::{SeenBy, whole};
 use serde::{Deserialize, Serialize};
 use start::are_apart;
@@ -57,13 +57,16 @@ pub enum Decision {
     Nothing(String),
 }
 
-/// From one window on, levels get finer step by step up to so many of them, after which comes the finest one. Chosen by hand.
+/// From one window on, levels get finer step by step up to so many of them, after which comes the finest one. Chosen by hand: with fewer, the leap to
+/// the finest may end in the wrong place; more take another level of many windows.
 const COARSE: usize = 64;
 /// Windows of the first observation at least, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
 const FIRST: usize = 512;
-/// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock. Chosen by hand.
+/// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock. Chosen by hand: a smaller
+/// value splits nodes because of the noise of reading a clock, a larger one keeps together what differs by more than short latencies.
 const SHARED_CLOCK: f64 = 0.5e-6;
-/// What observations are trusted to (seconds) where no round trip tells. Chosen by hand.
+/// What observations are trusted to (seconds) where no round trip tells. Chosen by hand: a smaller value makes clocks follow noise, a larger one
+/// makes them stiff.
 const UNKNOWN: f64 = 100e-9;
 
 /// The state between levels.
@@ -195,7 +198,7 @@ impl Estimator {
     }
 
     /// The same with other limits for jumps of clocks.
-    pub fn with_jumps(self, jumps: JumpLimits) -> Estimator {
+    pub(crate) fn with_jumps(self, jumps: JumpLimits) -> Estimator {
         Estimator { jumps, ..self }
     }
 

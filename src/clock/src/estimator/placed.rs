@@ -9,7 +9,8 @@ use crate::observations::Offsets;
 use crate::steps::{CorrectionStep, Crossing, place, stepped, stepped_apart};
 use clc_trace::Ticks;
 
-/// What is left of a step that is known is seen at most so many windows from it. Chosen by hand.
+/// What is left of a step that is known is seen at most so many windows from it. Chosen by hand: a larger value takes other steps for what is left of
+/// one, a smaller one loses what was smeared.
 const NEAR: usize = 8;
 /// A jump and its place.
 type Placed = (usize, CorrectionStep);

@@ -13,9 +13,11 @@ use crate::steps::{quantile, stepped};
 use clc_trace::{ClockOffset, Ticks};
 use std::collections::BTreeMap;
 
-/// Recorded offsets are trusted to this many floors of the observations. Chosen by hand.
+/// Recorded offsets are trusted to this many floors of the observations. Chosen by hand: a smaller value draws clocks to offsets that are off, a
+/// larger one takes little notice of sound ones.
 const ANCHOR: f64 = 3.0;
-/// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured. Chosen by hand.
+/// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured. Chosen by hand: a
+/// smaller value takes the way in which clocks usually wander for a contradiction, a larger one overlooks contradictions.
 const ELSEWHERE: f64 = 3.0;
 
 /// Recorded offsets are taken to be wrong by no more than that (seconds), however long the messages of the trace take: where they take longer, they may wait. docs/history.md ("Recorded offsets
@@ -24,10 +26,12 @@ const LONG: f64 = 20e-6;
 /// A clock whose frequency changes by more than this part of itself from window to window again and again, and that is off by more than a message takes for that, is none: docs/history.md ("Clocks that bend
 /// back and forth").
 const WILDEST: f64 = 1e-3;
-/// A row is not counted into a mean that is this many times as far from the median as is typical. Chosen by hand.
+/// A row is not counted into a mean that is this many times as far from the median as is typical. Chosen by hand: a smaller value leaves out sound
+/// rows, a larger one lets clocks that went astray into the mean.
 const ASTRAY: f64 = 5.0;
 
-/// Offsets of one clock that confirm an estimate: those at begin and end of a run do not, since messages are elsewhere. Chosen by hand.
+/// Offsets of one clock that confirm an estimate: those at begin and end of a run do not, since messages are elsewhere. Chosen by hand: with fewer,
+/// the two at begin and end would do; with more, few traces have any that confirm.
 const SEVERAL: usize = 4;
 
 /// By how much recorded offsets differ at most, in ticks; clocks without any have none.

@@ -8,7 +8,8 @@ use crate::observations::Offsets;
 use clc_trace::Ticks;
 use clc_trace::workers::Workers;
 
-/// By how much of the precision of observations clocks may have moved within a window (root mean square) until messages are looked at again. Chosen by hand.
+/// By how much of the precision of observations clocks may have moved within a window (root mean square) until messages are looked at again. Chosen
+/// by hand: a smaller part costs further looks at all messages, with a larger one bounds are no longer the tightest ones.
 const QUICK_ENOUGH: f64 = 0.25;
 /// Windows of clocks that one thread has looked at before another has begun.
 const ALONE: usize = 8192;

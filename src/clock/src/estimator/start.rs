@@ -5,7 +5,8 @@ use crate::latencies::{Latencies, Reading};
 use crate::network::Problem;
 use crate::observations::Offsets;
 
-/// Clocks that are apart by more than this part of the run are set once before windows are laid over it. Chosen by hand.
+/// Clocks that are apart by more than this part of the run are set once before windows are laid over it. Chosen by hand: a larger value sets clocks
+/// anew that windows could cope with, a smaller one leaves what happened together in different windows.
 const APART: f64 = 128.0;
 
 /// Whether clocks that are corrected by so much are so far apart, compared with the run, that what happened together lies in different windows, or in a few of many.

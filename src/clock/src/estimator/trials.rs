@@ -10,7 +10,8 @@ use crate::selection::{Choice, Selection, select};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 
-/// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that. Chosen by hand.
+/// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that. Chosen by hand: each of them takes trials
+/// of its own; in fewer windows, models cannot be told apart.
 const COARSER: [usize; 2] = [4, 16];
 const FEWEST: usize = 64;
 

@@ -15,7 +15,7 @@ impl Backoff {
     const FREE_TURNS: u32 = 64;
     /// So many turns of these do not even yield: what comes within a few microseconds is there sooner.
     const SPINS: u32 = 32;
-    /// Yields only, for so long. Chosen by hand.
+    /// Yields only, for so long. Chosen by hand: sleeping sooner makes short waits longer, sleeping later takes cores that other ranks may need.
     const PATIENCE: Duration = Duration::from_millis(20);
     /// Longest sleep at a time. The wait gets longer by a hundredth at most, as sleeps are a hundredth of the time waited. Chosen by hand.
     const LONGEST_NAP: Duration = Duration::from_millis(1);

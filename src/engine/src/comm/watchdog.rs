@@ -7,10 +7,10 @@
 use clc_trace::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// Ranks that watch. Chosen by hand.
+/// Ranks that watch. Chosen by hand: with one, nobody would notice that it is silent itself; more cost messages.
 pub(super) const WATCHERS: usize = 2;
 
-/// Most ranks that one message names. Chosen by hand.
+/// Most ranks that one message names. Chosen by hand: with more, the line cannot be read; the number of the others follows.
 const NAMED: usize = 8;
 
 /// Environment variable with the seconds of waiting after which a message says whom for; 0: never.

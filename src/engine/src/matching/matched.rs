@@ -94,7 +94,7 @@ impl InDoubt {
 }
 
 impl MessageCounts {
-    /// How many channels in doubt are named. Chosen by hand.
+    /// How many channels in doubt are named. Chosen by hand: with more, the list cannot be read; the counts are of all.
     pub const EXAMPLES: usize = 10;
 
     pub(super) fn leave(&mut self, source: TimelineNumber, destination: TimelineNumber, sends: usize, receives: usize) {

@@ -30,7 +30,7 @@ pub struct UndefinedPeer {
 }
 
 impl UndefinedPeer {
-    /// How many are named. Chosen by hand.
+    /// How many are named. Chosen by hand: with more, the message cannot be read.
     pub const EXAMPLES: usize = 8;
 }
 

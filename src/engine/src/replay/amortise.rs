@@ -232,11 +232,11 @@ fn correction(
         if step.anchored {
             anchors.push(AdvanceStart { event: index, advance: clock.advance(), jumps: Ticks(jumps) });
         }
-        let cap = upper_bounds.next(event);
-        if cap != NO_UPPER_BOUND {
+        let bound = upper_bounds.next(event);
+        if bound != NO_UPPER_BOUND {
             // U = S + min over the receives (LC - μ) - LC of the send; never under S after a correct forward replay.
-            let room = (cap - step.time.0).max(0);
-            knots.push(CurveKnot { level: Ticks(jumps + room), index, demand: Demand::Cap });
+            let room = (bound - step.time.0).max(0);
+            knots.push(CurveKnot { level: Ticks(jumps + room), index, demand: Demand::UpperBound });
         }
     }
     if jumps == 0 {

@@ -96,9 +96,9 @@ pub fn observe_waits(
     waits.merge(between_ends(transport, workers, program, seen, (wanted, long))?);
     let parts = gather_values(transport, AnalysisRank::FIRST, &waits)?;
     Ok(parts.map(|parts| {
-        let mut whole = QuickestWaits::default();
-        parts.into_iter().for_each(|part| whole.merge(part));
-        whole
+        let mut merged = QuickestWaits::default();
+        parts.into_iter().for_each(|part| merged.merge(part));
+        merged
     }))
 }
 

@@ -198,11 +198,11 @@ pub fn check_clock_condition<T: AsRef<[i64]> + Sync>(
         local_message_bounds(here, program, times, shares[share].clone(), visit);
         part
     });
-    let mut whole = MessageCheck::default();
-    parts.into_iter().for_each(|part| whole.append(part));
-    let visit = |channel, event, bound| whole.add(program, times, (channel, event, bound));
+    let mut merged = MessageCheck::default();
+    parts.into_iter().for_each(|part| merged.append(part));
+    let visit = |channel, event, bound| merged.add(program, times, (channel, event, bound));
     remote_message_bounds(transport, program, times, visit)?;
-    let MessageCheck { messages, mut orders, early: mut together, mut worst } = whole;
+    let MessageCheck { messages, mut orders, early: mut together, mut worst } = merged;
     let mut check = ClockConditionCheck { messages, ..ClockConditionCheck::default() };
     // Steps of threads with one timeline were compared when they were read, and no correction changes their order.
     for (kind, count) in &program.messages.counts.threads.0 {

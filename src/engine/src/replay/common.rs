@@ -13,7 +13,8 @@ use controlled_logical_clock::Centre;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Most ends of windows, of all components together. Chosen by hand.
+/// Most ends of windows, of all components together. Chosen by hand: memory and time grow with them; with fewer, the map of time that timelines share
+/// is coarser.
 const MOST_ENDS: usize = 1 << 16;
 
 /// What the correction of a trace consists of beside its replays.

@@ -70,7 +70,7 @@ impl LatestBegins {
     }
 }
 
-/// Begins that one thread has looked at before another has started. Chosen by hand.
+/// Begins that one thread has looked at before another has started. Chosen by hand: for fewer, starting a thread costs more than it saves.
 const ALONE: usize = 1 << 15;
 
 /// Those of all instances of a communicator.
@@ -221,13 +221,13 @@ mod tests {
                 latest
             };
             let cut = cut.min(begins.len());
-            let mut whole = collect(&begins[cut..]);
+            let mut merged = collect(&begins[cut..]);
             let mut words = Vec::new();
             collect(&begins[..cut]).encode(&mut words);
-            whole.merge(LatestBegins::decode(&words));
+            merged.merge(LatestBegins::decode(&words));
             for clock in 0..4 {
                 let expected = begins.iter().filter(|begin| begin.1 != clock).max().copied();
-                prop_assert_eq!(whole.on_another_clock(clock), expected);
+                prop_assert_eq!(merged.on_another_clock(clock), expected);
             }
         }
 
@@ -241,16 +241,16 @@ mod tests {
                 Begins { all: vec![LatestBegins::default(); 2], prefix: BTreeMap::from([(InstanceIndex(1), members)]) }
             };
             // Two hosts.
-            let mut whole = collect(&|rank| rank < cut);
+            let mut merged = collect(&|rank| rank < cut);
             let mut words = Vec::new();
             collect(&|rank| rank >= cut).encode(&mut words);
             words.push(99);
-            prop_assert_eq!(whole.merge(&words), &[99][..]);
-            whole.accumulate();
+            prop_assert_eq!(merged.merge(&words), &[99][..]);
+            merged.accumulate();
             for clock in 0..3 {
                 let expected = begins.range(..rank).map(|(_, begin)| *begin).filter(|begin| begin.1 != clock).max();
-                prop_assert_eq!(whole.of_slot(Slot(1), InstanceIndex(1), CommRank(rank)).on_another_clock(clock), expected);
-                prop_assert_eq!(whole.of_slot(Slot(0), InstanceIndex(0), CommRank(rank)).on_another_clock(clock), None);
+                prop_assert_eq!(merged.of_slot(Slot(1), InstanceIndex(1), CommRank(rank)).on_another_clock(clock), expected);
+                prop_assert_eq!(merged.of_slot(Slot(0), InstanceIndex(0), CommRank(rank)).on_another_clock(clock), None);
             }
         }
     }

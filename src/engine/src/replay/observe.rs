@@ -57,9 +57,9 @@ pub fn observe(
     remote_message_bounds(transport, program, times, visit)?;
     let parts = gather_owned(transport, AnalysisRank::FIRST, collector.finish())?;
     Ok(parts.map(|parts| {
-        let mut whole = BoundTable::default();
-        parts.into_iter().for_each(|part| whole.merge(part));
-        whole
+        let mut merged = BoundTable::default();
+        parts.into_iter().for_each(|part| merged.merge(part));
+        merged
     }))
 }
 
@@ -119,7 +119,8 @@ impl BySender {
     }
 }
 
-/// Messages of a stretch that a rank tells of at most. Chosen by hand.
+/// Messages of a stretch that a rank tells of at most. Chosen by hand: rank 0 holds those of all ranks; with fewer, a step may be placed less
+/// closely, and by another number of ranks differently.
 const MOST: usize = 1 << 14;
 
 /// The messages (and latest begins of collectives) of some clocks in some stretches of time, under `times`; on rank 0 only, in order. Collective over the

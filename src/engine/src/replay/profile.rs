@@ -149,18 +149,18 @@ pub fn profile<T: AsRef<[i64]> + Sync>(
     let mut candidates: Vec<Candidate> = worsts.0.into_values().map(candidate).collect();
     shorten(&mut candidates, classes.worst);
     let parts = gather_values(transport, AnalysisRank::FIRST, &(profile, candidates))?;
-    let mut whole = Profile::new(classes);
+    let mut merged = Profile::new(classes);
     let mut candidates = Vec::new();
     for (part, more) in parts.into_iter().flatten() {
-        whole.merge(part);
+        merged.merge(part);
         candidates.extend(more);
     }
     shorten(&mut candidates, classes.worst);
     for Candidate { ticks, receive, op, question } in broadcast_value(transport, AnalysisRank::FIRST, candidates)? {
         let send = sender_of(transport, program, times, question)?;
-        whole.worst.push(Worst { op, ticks, send, receive });
+        merged.worst.push(Worst { op, ticks, send, receive });
     }
-    Ok(whole)
+    Ok(merged)
 }
 
 /// All that one look needs.

@@ -13,7 +13,7 @@ use clc_trace::{CollectiveOp, CommRank, Error, EventNumber, LocationId, Result, 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most events of a cycle that the error names. Chosen by hand.
+/// Most events of a cycle that the error names. Chosen by hand: with more, the message cannot be read; the number of the others follows.
 const NAMED: usize = 32;
 
 /// Where a replay stopped before the end.

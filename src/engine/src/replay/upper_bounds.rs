@@ -24,7 +24,7 @@ pub(crate) enum UpperBounds {
     Wanted {
         /// Per outgoing channel to another rank: the earliest receives minus μ.
         remote: Vec<Vec<i64>>,
-        /// Per membership and instance: the cap of the begin.
+        /// Per membership and instance: the upper bound of the begin.
         collectives: Vec<Vec<i64>>,
     },
 }
@@ -135,7 +135,7 @@ fn take(next: &mut u32) -> u32 {
 }
 
 impl CapReader<'_> {
-    /// The cap of visited event `event`, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is no logical send.
+    /// The upper bound of visited event `event`, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is no logical send.
     #[inline]
     pub(crate) fn next(&mut self, event: usize) -> i64 {
         let (remote, collectives) = match self.upper_bounds {
@@ -159,12 +159,12 @@ impl CapReader<'_> {
         }
     }
 
-    /// The cap by the next message of an outgoing channel.
+    /// The upper bound by the next message of an outgoing channel.
     #[inline]
     fn of_send(&mut self, index: usize, remote: &[Vec<i64>]) -> i64 {
         let k = take(&mut self.sent[index - self.first_channel]) as usize;
-        if let Some(&cap) = remote[index].get(k) {
-            return cap;
+        if let Some(&bound) = remote[index].get(k) {
+            return bound;
         }
         let channel = &self.program.messages.outgoing[index];
         let Some(end) = self.program.messages.incoming.get(channel.remote as usize) else {

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::io::{Result, Write};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Between two looks at the whole job. Chosen by hand.
+/// Between two looks at the whole job. Chosen by hand: shorter asks all agents more often, longer raises the alarm later by as much.
 const LOOK: Duration = Duration::from_millis(500);
-/// Between the two snapshots of a look. Chosen by hand.
+/// Between the two snapshots of a look. Chosen by hand: what moves at all shows in it; longer ones hold up the agent's thread.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Raises the alarm once for each time that the job stands still. One agent of the job does so: that with the lowest number that is there.

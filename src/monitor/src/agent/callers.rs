@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Connections that are open at the same time. Chosen by hand.
+/// Connections that are open at the same time. Chosen by hand: each is a thread; with fewer, somebody with the key waits behind those who say
+/// nothing.
 const MOST: usize = 16;
-/// The same with those that are just being closed to make room. Chosen by hand.
+/// The same with those that are just being closed to make room. Chosen by hand: bounds the threads where many connect faster than others are shut
+/// down.
 const LIMIT: usize = 4 * MOST;
 
 /// The connections of an agent. Whoever connects and does not ask makes room for others: it might be somebody who has no key.

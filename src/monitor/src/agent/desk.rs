@@ -21,11 +21,12 @@ use std::time::Duration;
 
 /// Its name in the directory of the states.
 pub(super) const NAME: &str = "socket";
-/// So many programs at the same time. Chosen by hand.
+/// So many programs at the same time. Chosen by hand: each is a thread; more than the processes of most nodes.
 const PROGRAMS: usize = 512;
-/// No line is longer, nor any value. Chosen by hand.
+/// No line is longer, nor any value. Chosen by hand: gossip has to carry values to all nodes; a limit for what is no request.
 const LINE: u64 = 1 << 10;
-/// How long a program may take for the rest of a request, or for taking an answer. Chosen by hand.
+/// How long a program may take for the rest of a request, or for taking an answer. Chosen by hand: a shorter time gives up on a busy node, a longer
+/// one keeps a thread for a program that is stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Starts to answer. Without a socket, because its name gets too long, nobody is answered.

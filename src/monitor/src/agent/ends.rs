@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How soon a process that is new is waited for, in milliseconds. Chosen by hand.
+/// How soon a process that is new is waited for, in milliseconds. Chosen by hand: sooner wakes the agent more often, later notices the end of a new
+/// process later.
 const SOON: i32 = 50;
 
 /// Descriptors of the processes that run, and when the others ended.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A number is no longer. Chosen by hand.
+/// A number is no longer. Chosen by hand: any sensor's number is shorter; a limit for files that never end.
 const LONGEST: u64 = 64;
 
 /// Reads what is set for all, again and again.

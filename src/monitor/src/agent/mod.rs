@@ -50,13 +50,15 @@ use std::time::{Duration, Instant};
 
 /// How often it looks at the processes of its node: as often as gossip tells of them.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often it looks whether the job was removed. Chosen by hand.
+/// How often it looks whether the job was removed. Chosen by hand: more often reads the directory for nothing, less often leaves agents behind for
+/// longer.
 const CHECK: Duration = Duration::from_secs(1);
 /// How long it stays when all processes of its node are gone, so that others hear of it: longer than the cleanup time of the gossip (1 s).
 const LINGER: Duration = Duration::from_millis(1500);
 /// How long it waits for the job, and then for its first process: a launcher may take a minute to start thousands of processes.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long it may take to find the stacks of processes of its node. Chosen by hand.
+/// How long it may take to find the stacks of processes of its node. Chosen by hand: shorter leaves stacks of many processes out, longer keeps who
+/// asks waiting.
 const STACKS: Duration = Duration::from_secs(3);
 
 /// What the threads of an agent share.
@@ -130,7 +132,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
 fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Result<()> {
     let number = shared.number;
     let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
-    // Without a log, it is watched all the same.
+    // Without a log, it is monitored all the same.
     let mut log = HistoryWriter::create(&AgentFile::log(&shared.job, number), number, &shared.host).ok();
     let begun = Instant::now();
     let (mut last_seen, mut checked) = (Instant::now(), Instant::now());

@@ -6,7 +6,7 @@ use crate::query::{ClockRemark, SystemClocks};
 use crate::state::now;
 use std::collections::VecDeque;
 
-/// So many words are kept. Chosen by hand.
+/// So many words are kept. Chosen by hand: more are for nobody to read; with fewer, what came first is forgotten sooner.
 const MOST: usize = 64;
 /// How long it takes at most until all nodes know what the system time of one is ahead by: it is read once a second.
 const KNOWN: Time = 3 * SECOND;

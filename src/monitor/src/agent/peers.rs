@@ -23,16 +23,18 @@ const REAL: u16 = 0x101;
 const RESOURCES: u16 = 0x102;
 const SUMMARY: u16 = 0x103;
 
-/// How often the directory is looked at for new agents, and how often the clocks are read. Chosen by hand.
+/// How often the directory is looked at for new agents, and how often the clocks are read. Chosen by hand: more often burdens a shared file system,
+/// less often meets new agents later.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often a group tells all others what it has and does: some 80 bytes, which each node passes on four times; in large jobs less often.
 const SUMMARISE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(30)];
-/// So many of the latest round trips to a node are looked at for the quickest one. Chosen by hand.
+/// So many of the latest round trips to a node are looked at for the quickest one. Chosen by hand: with more, a route that has become slower is
+/// noticed later; with fewer, none of them may be quick.
 const TRIPS: usize = 32;
 /// How often the next node of the group gets a packet that only tells of clocks, in jobs of so many nodes at most: 70 kbit/s. When a clock has jumped is known as well as packets are dense, but an
 /// agent that sends one every 10 ms takes 0.23 % of a core more, which many nodes pay for a jump of one of them. In larger jobs there are none: with one every 50 ms, an agent of 64 takes 0.54 %, without 0.40 %.
 const CLOCKS: (u32, Duration) = (16, Duration::from_millis(10));
-/// So many nodes are a large job. Chosen by hand.
+/// So many nodes are a large job. Chosen by hand: in smaller ones, a second packet of clocks (7 kbit/s) is little beside the rest.
 const LARGE: u32 = 256;
 /// No packet is longer.
 const LONGEST: usize = 1 << 16;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Settings are data of the agent that was told, from this key on.
 const FIRST: u16 = 0x200;
-/// So many one agent keeps. Chosen by hand.
+/// So many one agent keeps. Chosen by hand: all agents hold those of all, which gossip has to carry.
 const MOST: u16 = 64;
 
 /// The settings that this agent was told.

@@ -4,19 +4,23 @@ use super::{ClockFault, ClockLimits, ClockWatch, Difference, Nearest, SystemTime
 use crate::gossip::{RoundTrip, SECOND, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Of the round trips of so long a time the quickest counts, and so often clocks are compared. Chosen by hand.
+/// Of the round trips of so long a time the quickest counts, and so often clocks are compared. Chosen by hand: in a shorter time none may have been
+/// quick; a longer one notices jumps later.
 const WINDOW: Time = 2 * SECOND;
-/// A difference that is older says nothing of now. Chosen by hand.
+/// A difference that is older says nothing of now. Chosen by hand: at 10 ppm, a clock moves 200 µs meanwhile; with less, nodes that are seldom
+/// compared drop out.
 const OLDEST: Time = 20 * SECOND;
 
 /// So long a word waits for others that have been compared in this time: members of a group that are no neighbours in its ring are compared some ten times a minute,
 /// at random.
 const PATIENCE: Time = 60 * SECOND;
-/// Two words mean the same if what they say differs by no more than this part, or by so many nanoseconds, or nanoseconds per nanosecond. Chosen by hand.
+/// Two words mean the same if what they say differs by no more than this part, or by so many nanoseconds, or nanoseconds per nanosecond. Chosen by
+/// hand: smaller values take two words about one fault for two faults, larger ones make one of two.
 const ALIKE: (f64, f64, f64) = (0.2, 100_000.0, 50e-6);
 /// Differences until a jump has been told, and until a rate has: those of [`ClockWatch`].
 const TELLING: (usize, usize) = (2, 4);
-/// So many words about the own clock are remembered. Chosen by hand.
+/// So many words about the own clock are remembered. Chosen by hand: with fewer, words of others about a fault may come when it is forgotten; with
+/// more, old faults agree with new ones.
 const REMEMBERED: usize = 8;
 
 /// A word about a difference of clocks.

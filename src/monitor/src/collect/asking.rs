@@ -7,16 +7,20 @@ use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long the node of an agent may take to accept a connection. Chosen by hand.
+/// How long the node of an agent may take to accept a connection. Chosen by hand: a shorter time takes busy nodes for dead, a longer one makes
+/// everybody wait for those that are.
 pub(super) const PATIENCE: Duration = Duration::from_millis(800);
 /// How long an agent may take to answer if its node accepts connections, or others call it alive: then it is not silent, but slow, as all are on a machine that is busy. Should it die
 /// meanwhile, others say that, or its kernel refuses the connection.
 pub(super) const LONG: Duration = Duration::from_millis(2_900);
-/// The same of one that has not answered a moment ago, or that others call dead: if it is there again, it answers at once. Chosen by hand.
+/// The same of one that has not answered a moment ago, or that others call dead: if it is there again, it answers at once. Chosen by hand: longer
+/// makes everybody wait for the dead.
 pub(super) const SHORT: Duration = Duration::from_millis(100);
-/// How often somebody is asked whether it calls those dead who do not answer. Chosen by hand.
+/// How often somebody is asked whether it calls those dead who do not answer. Chosen by hand: more often burdens who is asked, less often waits
+/// longer for those who are known to be dead.
 const AGAIN: Duration = Duration::from_millis(50);
-/// So many agents are asked at the same time. Chosen by hand.
+/// So many agents are asked at the same time. Chosen by hand: each is a thread and a connection; with fewer, a snapshot of a large job takes longer,
+/// and its ranks are farther apart in time.
 pub(super) const AT_ONCE: usize = 64;
 
 /// What a thread that asks an agent has heard.

@@ -81,9 +81,10 @@ pub struct Diagnosis {
     pub comms: Vec<CommRow>,
 }
 
-/// From so many seconds on without any move, nothing moves. Chosen by hand.
+/// From so many seconds on without any move, nothing moves. Chosen by hand: shorter calls a job still that computes between two calls of MPI, longer
+/// says so later.
 const STILL: f64 = 1.0;
-/// Who waits for so many seconds while others move is worth a word. Chosen by hand.
+/// Who waits for so many seconds while others move is worth a word. Chosen by hand: shorter complains about ordinary imbalance, longer says it later.
 const LONG: f64 = 10.0;
 /// A rank that does not move lacks a core if it has waited for one for more than this part of the time, and has had less than so many seconds of one, in which it could not have computed much,
 /// or, where it waits in a call, so few turns that it cannot have looked often whether the call is complete. Chosen by hand: with a priority of 15 beside twenty busy processes on two cores, a rank that

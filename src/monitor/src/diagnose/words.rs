@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 #[derive(Debug, Clone, Copy)]
 pub struct Ranks<'a>(pub &'a [u32]);
 
-/// So many ranges of a list are shown. Chosen by hand.
+/// So many ranges of a list are shown. Chosen by hand: with more, the sentence cannot be read.
 const RANGES: usize = 8;
 
 impl Ranks<'_> {

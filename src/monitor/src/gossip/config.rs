@@ -7,10 +7,11 @@ use std::net::SocketAddr;
 pub const MAX_DATUM: usize = 1_000;
 /// Largest number of bytes of a name; longer ones are cut.
 pub const MAX_NAME: usize = 64;
-/// Most layers. Chosen by hand.
+/// Most layers. Chosen by hand: even of groups of 8, that many layers hold more nodes than any machine has.
 pub const MAX_LAYERS: usize = 8;
 
-/// Members of a group that are not too many. Chosen by hand.
+/// Members of a group that are not too many. Chosen by hand: in larger groups every node keeps and sends more, smaller ones take more layers, and
+/// news longer.
 const COMFORTABLE: u32 = 64;
 
 /// Whether so many layers of groups of that size hold so many nodes.

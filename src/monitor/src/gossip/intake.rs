@@ -10,15 +10,19 @@ use super::status;
 use super::types::{Arrival, EventKind, Liveness, NodeId, RoundTrip, Time};
 use std::net::SocketAddr;
 
-/// Most answers to requests to join that wait to be sent. Chosen by hand.
+/// Most answers to requests to join that wait to be sent. Chosen by hand: with fewer, newcomers of a large job have to ask again; more are a burst of
+/// packets.
 const MOST_WELCOMES: usize = 64;
-/// Most answers to requests of other groups for the time, per interval. Chosen by hand.
+/// Most answers to requests of other groups for the time, per interval. Chosen by hand: whoever asks has others to ask; more cost packets.
 const MOST_ANSWERS: u32 = 1;
-/// Most replies to nodes that have not heard of this node's group, per interval. Chosen by hand.
+/// Most replies to nodes that have not heard of this node's group, per interval. Chosen by hand: bounds the packets where a whole group asks at once;
+/// who gets none asks again.
 const MOST_REPLIES: u32 = 16;
-/// How often a nearer node that somebody told of is asked, if the first packet is lost. Chosen by hand.
+/// How often a nearer node that somebody told of is asked, if the first packet is lost. Chosen by hand: with fewer, loss of packets keeps a node from
+/// its own group; more are packets to one that may be gone.
 const ASK_NEARER: u32 = 20;
-/// Most packets with all that is known for one newcomer. Chosen by hand.
+/// Most packets with all that is known for one newcomer. Chosen by hand: with fewer, newcomers of large jobs learn the rest by gossip, later; more
+/// are a burst that sockets drop.
 const MOST_PACKETS: usize = 48;
 /// Bytes of records in each of them: with header, seal, UDP and IPv6 less than the 1,500 bytes of an Ethernet frame, so packets are not fragmented.
 const PACKET: usize = 1_200;

@@ -7,9 +7,11 @@ use super::types::{NodeId, Time};
 use crate::random::Random;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Nodes of other groups that are remembered as the last ones heard. Chosen by hand.
+/// Nodes of other groups that are remembered as the last ones heard. Chosen by hand: with fewer, there is little choice whom to turn to; more have
+/// not been heard for longer.
 const SENDERS: usize = 8;
-/// Contacts kept of each group that this node is not in. Chosen by hand.
+/// Contacts kept of each group that this node is not in. Chosen by hand: with one, a group is out of reach when that node dies; more take memory per
+/// group.
 const CONTACTS: usize = 4;
 
 /// An address in half the room of a [`SocketAddr`].

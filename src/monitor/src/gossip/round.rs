@@ -9,24 +9,28 @@ use super::seal::{ANYBODY, PacketHeader, PacketKind, seal};
 use super::types::{Liveness, NodeId, Packet, Time};
 use crate::random::Random;
 
-/// Every how many rounds one who is dead gets a message all the same, in case it is not. Chosen by hand.
+/// Every how many rounds one who is dead gets a message all the same, in case it is not. Chosen by hand: more often wastes packets on the dead, less
+/// often lets those that are cut off come back later.
 const TRY_DEAD: u64 = 10;
-/// Every how many rounds a node that knows nobody asks again. Chosen by hand.
+/// Every how many rounds a node that knows nobody asks again. Chosen by hand: more often wastes packets on who is not there yet, less often meets
+/// others later.
 const ASK_AGAIN: u64 = 5;
-/// Messages per interval while a member of the group is suspected. Chosen by hand.
+/// Messages per interval while a member of the group is suspected. Chosen by hand: more cost packets at a bad time, fewer let the living be suspected
+/// for longer.
 const HURRIED: u64 = 3;
-/// Most silent groups of a layer whose nodes are asked at once. Chosen by hand.
+/// Most silent groups of a layer whose nodes are asked at once. Chosen by hand: more are a burst of packets when much is silent at once, fewer find
+/// out later.
 const MOST_ASKED: usize = 4;
-/// To how many a farewell is said. Chosen by hand.
+/// To how many a farewell is said. Chosen by hand: with fewer, loss of packets may hide it and the node is taken for dead; those told pass it on.
 const FAREWELLS: usize = 5;
-/// Most of a layer to whom news are told at once. Chosen by hand.
+/// Most of a layer to whom news are told at once. Chosen by hand: a group of usual size is told completely; more are a burst of packets.
 const MOST_TOLD: usize = 64;
 /// Most news told at once: one packet holds them.
 const MOST_NEWS: usize = 64;
 /// Least and most contacts in a message while nodes meet; between them, one for eight groups. At first the nodes of most groups know nobody of most others, so a
 /// group that nobody tells of seems to be silent. With the most, a message still fits into a packet.
 const CONTACTS_WHILE_MEETING: [usize; 2] = [6, 24];
-/// Contacts for a newcomer. Chosen by hand.
+/// Contacts for a newcomer. Chosen by hand: with fewer, all may be dead or far; more leave less of a packet for records.
 const INTRODUCTIONS: usize = 8;
 
 impl Node {

@@ -8,7 +8,8 @@ use super::sets::MOST;
 use super::types::NodeId;
 use std::ops::Range;
 
-/// A last group of fewer members joins the one before it. Chosen by hand.
+/// A last group of fewer members joins the one before it. Chosen by hand: a smaller group is silent when one or two nodes are; a larger value makes
+/// the one before it larger than others.
 const LEAST_MEMBERS: u32 = 3;
 
 /// The entries of one layer, and how they form groups.

@@ -1,4 +1,4 @@
-//! Jobs that are watched: a directory for each, with its key and its agents' addresses, and a list of them per user.
+//! Jobs that are monitored: a directory for each, with its key and its agents' addresses, and a list of them per user.
 //!
 //! ```text
 //! run1.monitor/job.json        what it is
@@ -57,7 +57,7 @@ pub struct About {
     pub alarm: Option<Alarm>,
 }
 
-/// A job that is watched.
+/// A job that is monitored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// Its directory.

@@ -9,7 +9,8 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is younger may not have its locks yet. Chosen by hand.
+/// What is younger may not have its locks yet. Chosen by hand: a shorter time may remove a job that is being started, a longer one leaves what was
+/// killed.
 const YOUNG: Duration = Duration::from_secs(10);
 
 /// Whether the lock of an open file is free; then it belongs to whoever has opened it.

@@ -3,9 +3,9 @@
 use super::{Quantity, Reading};
 use crate::wire::{Malformed, PacketReader, put_number};
 
-/// Most nodes of a group. Chosen by hand.
+/// Most nodes of a group. Chosen by hand: the largest group that can be configured; a limit for damaged packets.
 const MOST: u32 = 4_096;
-/// Most aggregates in one summary. Chosen by hand.
+/// Most aggregates in one summary. Chosen by hand: a summary has to fit into a packet beside others; a limit for damaged ones.
 pub const MAX_AGGREGATES: usize = 64;
 
 /// A way to make one number of many.

@@ -8,7 +8,8 @@ use crate::random::Random;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-/// Packets that the socket of a node that stands still holds. Chosen by hand.
+/// Packets that the socket of a node that stands still holds. Chosen by hand: about what a default buffer of Linux holds; more make a node that goes
+/// on again answer for longer to what is old.
 const SOCKET: usize = 256;
 /// Key of the simulated sensors' datum.
 const SENSORS: u16 = 1;

@@ -19,7 +19,8 @@ const HELPERS: usize = 3;
 const PACKET: u64 = 52;
 /// Bytes of one piece of news: member, state, incarnation.
 const NEWS: u64 = 6;
-/// Most news on one packet. Chosen by hand.
+/// Most news on one packet. Chosen by hand: more make packets larger, fewer make news take longer; few, as SWIM adds them to packets that are sent
+/// anyway.
 const MOST_NEWS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,7 +18,7 @@ pub(super) const DEEPER: &str = "and more";
 const HEADERS: usize = 4096;
 /// A frame pointer that is not known: nothing is there, so a stack ends at who needs it, and it is said that it goes on.
 const UNKNOWN: u64 = 1;
-/// The largest table that is read. Chosen by hand.
+/// The largest table that is read. Chosen by hand: larger than tables of real programs; a limit for damaged ones.
 const TABLE: usize = 256 << 20;
 /// The beginning of the index of a table, which says where that is.
 const INDEX: usize = 64;

@@ -6,12 +6,13 @@ use super::modules::ProcessModules;
 use std::io::Error;
 use std::time::{Duration, Instant};
 
-/// How long a thread may take to stop; and one that waits for a processor. Chosen by hand.
+/// How long a thread may take to stop; and one that waits for a processor. Chosen by hand: shorter leaves out threads of a busy node, longer takes
+/// the time of all others.
 const PATIENCE: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_secs(1);
-/// How often it is looked whether it has. Chosen by hand.
+/// How often it is looked whether it has. Chosen by hand: a thread stands still as long; more often takes the core that it may need to stop.
 const LOOK: Duration = Duration::from_micros(20);
-/// So much of a stack is copied while its thread is stopped. Chosen by hand.
+/// So much of a stack is copied while its thread is stopped. Chosen by hand: more stops the thread for longer; frames beyond it are missing.
 const INNERMOST: u64 = 256 << 10;
 
 /// System calls that come back with `EINTR` if their thread is stopped and goes on, although no signal has a handler (signal(7)).

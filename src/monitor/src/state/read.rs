@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 const SLOT: usize = slot::REGIONS + 8 * layout::REGIONS;
 /// Bytes of the header that change.
 const HEADER: usize = field::LATEST_ANCHOR + 8;
-/// How long after a test in vain a process still counts as testing, in seconds. Chosen by hand.
+/// How long after a test in vain a process still counts as testing, in seconds. Chosen by hand: shorter calls a program that polls now and then
+/// computing, longer shows a test that is over.
 const TESTING: f64 = 1.0;
 
 /// The state file of one process.

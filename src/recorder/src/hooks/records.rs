@@ -1,6 +1,6 @@
 //! The record of a call: what it is given, and what it gives back.
 
-use super::{HERE, collectives, watched, windows};
+use super::{HERE, collectives, monitored, windows};
 use crate::abi::{Abi, Status};
 use crate::arguments::Arguments;
 use crate::calls::Call;
@@ -215,7 +215,7 @@ unsafe fn described(session: &Session, stream: &mut Stream, effect: Effect, give
                 return false;
             };
             if let Some(member) = member
-                && let Some((board, slot)) = HERE.with(|here| watched(here, session))
+                && let Some((board, slot)) = HERE.with(|here| monitored(here, session))
             {
                 board.joined(slot, effect, slot.comm(), &member);
             }
@@ -224,7 +224,7 @@ unsafe fn described(session: &Session, stream: &mut Stream, effect: Effect, give
             Effect::WinCreate | Effect::WinAllocate => {
                 stream.unsigned(WINDOW);
                 stream.win(given.new_win(last));
-                if let Some((board, slot)) = HERE.with(|here| watched(here, session)) {
+                if let Some((board, slot)) = HERE.with(|here| monitored(here, session)) {
                     board.window(slot, given.new_win(last));
                 }
                 true

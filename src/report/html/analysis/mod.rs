@@ -58,7 +58,8 @@ fn further(number: u64, what: &str) -> String {
     }
 }
 
-/// Longest list that is a table of its own; what comes behind is folded away. Chosen by hand.
+/// Longest list that is a table of its own; what comes behind is folded away. Chosen by hand: about what a screen shows beside the text; the rest is
+/// a click away.
 const ROWS: usize = 12;
 
 /// A table with its first rows in sight and all others behind a click.

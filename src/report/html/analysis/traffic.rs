@@ -8,7 +8,7 @@ use crate::report::{PairsOverTime, Traffic};
 use clc_trace::format::{bytes, count};
 use std::collections::BTreeMap;
 
-/// Pairs in the picture over time. Chosen by hand.
+/// Pairs in the picture over time. Chosen by hand: a lane has to be high enough to be read; the pairs with most come first.
 const LANES: usize = 16;
 
 pub(super) fn body(traffic: &Traffic) -> String {

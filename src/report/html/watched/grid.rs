@@ -3,7 +3,7 @@
 use crate::report::html::plot::ticks;
 use clc_monitor::history::{Log, Moment};
 
-/// Most columns of a picture. Chosen by hand.
+/// Most columns of a picture. Chosen by hand: more are narrower than a pixel or two.
 const COLUMNS: usize = 600;
 
 /// An axis of time in columns of the same length.

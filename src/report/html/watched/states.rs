@@ -9,7 +9,7 @@ use clc_monitor::state::WORDS;
 use clc_trace::format::{count, plural};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many ranks have a line of their own. Chosen by hand.
+/// So many ranks have a line of their own. Chosen by hand: a line has to be high enough to be read; those that are blamed come first.
 const LINES: usize = 96;
 /// Height of such a line.
 const LINE: f64 = 9.0;

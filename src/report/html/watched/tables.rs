@@ -5,7 +5,7 @@ use crate::report::html::element::{escape, fold, table};
 use clc_monitor::diagnose::{RankRow, Ranks, duration, moment};
 use clc_monitor::query::AgentReport;
 
-/// With more ranks than that, the table is folded away. Chosen by hand.
+/// With more ranks than that, the table is folded away. Chosen by hand: a longer one pushes the rest of the page out of sight.
 const SHOWN: usize = 64;
 
 /// What each rank does.

@@ -5,7 +5,8 @@ use super::Work;
 use crate::engine::{CollectiveCall, NO_ROOT, Op, Process, collective_bytes};
 use clc_trace::CollectiveOp;
 
-/// Every so many steps all exchange with all, and the first process hands out parameters. Chosen by hand.
+/// Every so many steps all exchange with all, and the first process hands out parameters. Chosen by hand: rare, as in programs that redistribute data
+/// and read input; often enough for short runs to have both.
 const EXCHANGE: u64 = 5;
 const PARAMETERS: u64 = 20;
 

@@ -12,7 +12,7 @@ pub(crate) const INTER: u32 = 1;
 const ORDER: u64 = 5;
 /// Domain of the members of the communicators of `subsets`.
 const SUBSETS: u64 = 9;
-/// Most members of one of them. Chosen by hand.
+/// Most members of one of them. Chosen by hand: larger ones overlap so much that they synchronise all with all.
 const MOST_IN_SUBSET: u32 = 8;
 
 /// A way to split the processes: for each process its communicator and its rank therein.

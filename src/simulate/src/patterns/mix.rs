@@ -9,11 +9,11 @@ use clc_trace::CollectiveOp;
 
 /// Number of collective operations that move data or synchronise (OTF2 numbers 0 to 16).
 const OPERATIONS: u64 = 17;
-/// Collectives per step. Chosen by hand.
+/// Collectives per step. Chosen by hand: with fewer, short runs do not come to all 17 operations; with more, messages between them are few.
 const PER_STEP: u64 = 4;
 /// A tag that nobody sends with.
 const NEVER: u32 = 999;
-/// Sizes of contributions to collectives. Chosen by hand.
+/// Sizes of contributions to collectives. Chosen by hand: nothing, usual ones, and some that take longer than a latency.
 const SIZES: [u64; 5] = [8, 4, 1024, 0, 100_000];
 
 /// State of the pattern: the draws that all processes share.

@@ -4,7 +4,8 @@ use super::Work;
 use crate::engine::{Op, Process, Transfer, WaitOrder};
 use crate::random::Random;
 
-/// Most messages that a process sends per step. Chosen by hand.
+/// Most messages that a process sends per step. Chosen by hand: few, so that most pairs of processes have no messages in a step; more synchronise all
+/// with all.
 const DEGREE: u32 = 3;
 
 /// The random partners of a step.

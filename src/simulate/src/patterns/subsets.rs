@@ -8,7 +8,8 @@ use clc_trace::CollectiveOp;
 /// The operations, in turns: one of every class that constrains.
 const OPERATIONS: [CollectiveOp; 5] =
     [CollectiveOp::ALLREDUCE, CollectiveOp::BCAST, CollectiveOp::REDUCE, CollectiveOp::BARRIER, CollectiveOp::SCAN];
-/// Steps in which every communicator is used once. Chosen by hand.
+/// Steps in which every communicator is used once. Chosen by hand: with more, a short run leaves communicators unused; with fewer, a step holds too
+/// many operations.
 const STEPS: usize = 16;
 
 /// State of the pattern.

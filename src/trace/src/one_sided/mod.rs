@@ -60,7 +60,7 @@ pub enum Curve {
         /// Value of the curve there.
         level: Ticks,
     },
-    /// The straight line from (`start`, `from`) to (`end`, `to`): steeper than a ramp, because a cap demands it.
+    /// The straight line from (`start`, `from`) to (`end`, `to`): steeper than a ramp, because an upper bound demands it.
     Line {
         /// Time of the left vertex.
         start: Ticks,

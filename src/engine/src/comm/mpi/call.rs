@@ -40,7 +40,8 @@ pub(super) fn rank_number(rank: usize) -> c_int {
     c_int::try_from(rank).unwrap_or(-7)
 }
 
-/// How long an abort waits for the launcher to take the output. Chosen by hand.
+/// How long an abort waits for the launcher to take the output. Chosen by hand: a shorter wait may lose the message that says why, a longer one only
+/// delays the end.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Ends all ranks; returns only if MPI is not running.

@@ -22,7 +22,8 @@ pub(super) struct Mail {
 }
 
 impl Mail {
-    /// Looked at per call; an incomplete send costs a call of MPI each time. Chosen by hand.
+    /// Looked at per call; an incomplete send costs a call of MPI each time. Chosen by hand: with fewer, buffers of messages that have been sent stay
+    /// longer; with a smaller backlog, all are looked at too often.
     const GLANCE: usize = 8;
     const SMALLEST_FULL: usize = 64;
 

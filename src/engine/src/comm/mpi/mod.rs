@@ -67,7 +67,8 @@ impl MpiGroup {
 }
 
 impl MpiTransport {
-    /// How long a rank waits at its end for its last messages to be taken. Chosen by hand.
+    /// How long a rank waits at its end for its last messages to be taken. Chosen by hand: a shorter wait may lose messages to a rank that is slow, a
+    /// longer one keeps a rank whose partner has died.
     const LAST_MESSAGES: Duration = Duration::from_secs(5);
     /// Longest piece of a broadcast: a count has to fit a C int.
     const PIECE: usize = 1 << 30;

@@ -93,8 +93,8 @@ pub(super) fn later(time: i64, latency: i64) -> i64 {
 }
 
 /// For a batch.
-pub(super) fn words_of<const CLOCKS: usize>(tops: MaximaExcluding<CLOCKS>) -> [[u64; 3]; CLOCKS] {
-    tops.map(|top| [top.max, top.holder, top.second].map(i64::cast_unsigned))
+pub(super) fn words_of<const CLOCKS: usize>(maxima: MaximaExcluding<CLOCKS>) -> [[u64; 3]; CLOCKS] {
+    maxima.map(|top| [top.max, top.holder, top.second].map(i64::cast_unsigned))
 }
 
 /// The times at the beginning of `words`, and the rest.
@@ -105,13 +105,13 @@ pub(super) fn times_in<const CLOCKS: usize>(words: &[u64]) -> Result<(Times<CLOC
 
 /// What [`words_of`] wrote at the beginning of `words`, and the rest.
 pub(super) fn maxima_in<const CLOCKS: usize>(mut words: &[u64]) -> Result<(MaximaExcluding<CLOCKS>, &[u64])> {
-    let mut tops = [MaxExcluding::NONE; CLOCKS];
-    for top in &mut tops {
+    let mut maxima = [MaxExcluding::NONE; CLOCKS];
+    for top in &mut maxima {
         let ([max, holder, second], rest) = times_in(words)?;
         *top = MaxExcluding { max, holder, second };
         words = rest;
     }
-    Ok((tops, words))
+    Ok((maxima, words))
 }
 
 /// What is wrong with a batch that cannot be read.

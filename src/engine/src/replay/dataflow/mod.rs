@@ -34,7 +34,8 @@ use outbox::Outbox;
 use schedule::{Turns, WHICH};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Visited events of one timeline between two looks at the network. Chosen by hand.
+/// Visited events of one timeline between two looks at the network. Chosen by hand: after longer ones, other ranks have waited for timestamps that
+/// were known; with shorter ones, more of the time goes into looking.
 const BURST: usize = 1 << 16;
 
 /// Bounds that may wait for the plain Lamport clock: one per so many visited events, about two bytes each,

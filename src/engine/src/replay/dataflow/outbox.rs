@@ -4,7 +4,8 @@ use crate::comm::{AnalysisRank, Channel, Transport};
 use clc_trace::Result;
 use std::collections::BTreeMap;
 
-/// Words collected for one rank before they are sent. Chosen by hand.
+/// Words collected for one rank before they are sent. Chosen by hand: 32 KiB; larger batches keep timestamps back that others wait for, smaller ones
+/// cost more messages.
 const BATCH: usize = 4096;
 
 /// Collects what other ranks have to know, and sends it in batches.

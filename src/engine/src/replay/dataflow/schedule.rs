@@ -7,9 +7,11 @@ use super::flight::damaged;
 use super::outbox::Outbox;
 use clc_trace::Result;
 
-/// Turns of timelines between two looks at the network. Chosen by hand.
+/// Turns of timelines between two looks at the network. Chosen by hand: with more, others wait for timestamps that have come; with fewer, more of the
+/// time goes into looking.
 const GLANCE: u32 = 8;
-/// Idle turns after which a rank asks whether the others are idle, too. Chosen by hand.
+/// Idle turns after which a rank asks whether the others are idle, too. Chosen by hand: with fewer, votes are taken while timestamps are merely on
+/// their way; with more, a cycle is noticed later.
 const PATIENCE: u32 = 256;
 
 /// In the first word of an entry of a batch, above what the entry is: which of the replays it belongs to.

@@ -8,9 +8,9 @@ use crate::state::{Phase, RankState};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many places in which ranks are missing are told. Chosen by hand.
+/// So many places in which ranks are missing are told. Chosen by hand: a sentence with more cannot be read.
 const PLACES: usize = 3;
-/// So many things that ranks do are told. Chosen by hand.
+/// So many things that ranks do are told. Chosen by hand: a sentence with more cannot be read.
 const ACTIVITIES: usize = 3;
 
 /// For whom a rank waits, and where.

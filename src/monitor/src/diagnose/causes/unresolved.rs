@@ -7,7 +7,7 @@ use crate::state::layout::NOBODY;
 use crate::state::{Life, MpiCall, Operation, Phase, RankState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many ranks of a cycle are told one by one. Chosen by hand.
+/// So many ranks of a cycle are told one by one. Chosen by hand: with more, the sentence cannot be read; the number of the others follows.
 const TOLD: usize = 6;
 
 impl Context<'_> {
