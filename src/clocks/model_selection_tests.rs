@@ -1,4 +1,5 @@
 use super::*;
+use clc_clock::evidence::Gain;
 use clc_clock::{AtOffsets, example_fit as fit};
 
 fn left(count: u64, worst: f64) -> ViolationsLeft {
@@ -128,6 +129,13 @@ fn clocks_that_nobody_has_measured_go_by_violations() {
         objection(&ClockFit { moved_apart: by, ..unmeasured }, &left(1018, 1e6), &left(0, 0.0)).unwrap_or_default()
     };
     assert!(apart(6.2e6).contains("without recorded offsets") && apart(5.9e6).is_empty());
+    // Long round trips do not excuse clocks that are moved far where violations are short beside them.
+    let long = |half_trip: f64, moved_apart: f64| {
+        let fit = ClockFit { half_trip, moved_apart, gain: Some(Gain { mean: 0.7, error: 0.05 }), ..unmeasured };
+        objection(&fit, &left(59, 33_000.0), &left(0, 0.0)).unwrap_or_default()
+    };
+    assert!(long(749_000.0, 1.5e6).contains("without recorded offsets"));
+    assert_eq!((long(749_000.0, 190_000.0), long(80_000.0, 1.5e6)), (String::new(), String::new()));
     assert!(objection(&unmeasured, &left(1018, 1e6), &left(1008, 0.0)).is_some());
 }
 
@@ -221,12 +229,14 @@ fn violations_that_vanish_are_evidence_enough_for_a_slight_loss() {
 
 #[test]
 fn messages_that_wait_prove_nothing_by_violations_smaller_than_they_tell_clocks_to() {
-    let reason = |doubt: f64, mean: f64| {
-        let fit = ClockFit { doubt, late: true, half_trip: 17_000.0, ..fit(0.0, 75_000.0, mean, 0.02) };
+    let reason = |doubt: f64, mean: f64, moved_apart: f64| {
+        let fit = ClockFit { doubt, late: true, half_trip: 17_000.0, moved_apart, ..fit(0.0, 75_000.0, mean, 0.02) };
         objection(&fit, &left(194, 51_500.0), &left(92, 1000.0)).unwrap_or_default()
     };
-    assert!(reason(133_000.0, 0.16).contains("waiting messages"));
-    assert_eq!((reason(110_000.0, 0.16), reason(133_000.0, 1.2)), (String::new(), String::new()));
+    assert!(reason(133_000.0, 0.16, 80_000.0).contains("waiting messages"));
+    assert_eq!((reason(110_000.0, 0.16, 80_000.0), reason(133_000.0, 1.2, 80_000.0)), (String::new(), String::new()));
+    // Clocks that are moved by no more than they show are.
+    assert_eq!(reason(133_000.0, 0.16, 75_000.0), "");
     let unmeasured = ClockFit { offsets: AtOffsets::default(), doubt: 133_000.0, ..fit(0.0, 75_000.0, 0.16, 0.02) };
     assert_eq!(objection(&unmeasured, &left(194, 51_500.0), &left(92, 1000.0)), None);
 }
