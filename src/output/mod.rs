@@ -7,6 +7,7 @@ mod manifest;
 pub mod memory;
 mod orphans;
 pub(crate) mod paths;
+pub mod peak_memory;
 mod places;
 pub mod signals;
 pub(crate) mod truth;

@@ -11,7 +11,6 @@ pub(crate) mod local_trace;
 pub(crate) mod location_clock;
 pub mod open;
 mod own_clocks;
-pub mod peak_memory;
 pub(crate) mod silent;
 mod timeline_scan;
 pub(crate) mod timing;

@@ -337,7 +337,7 @@ pub(super) fn replay(passes: &Passes, resolution: u64) -> Replay {
 /// # Errors
 /// Failures of the transport.
 pub(super) fn memory_use(transport: &mut dyn Transport) -> Result<MemoryUse> {
-    let peak = i64::try_from(crate::pipeline::peak_memory::peak_bytes()).unwrap_or(i64::MAX);
+    let peak = i64::try_from(crate::output::peak_memory::peak_bytes()).unwrap_or(i64::MAX);
     let (mut largest, mut sum) = ([peak], [peak]);
     transport.all_reduce(ReduceOp::Max, &mut largest)?;
     transport.all_reduce(ReduceOp::Sum, &mut sum)?;

@@ -18,7 +18,7 @@ use clc_engine::matching::communicators::CommTable;
 use clc_engine::matching::placement::Placement;
 use clc_replay::cli::{CorrectOptions, Invocation};
 use clc_replay::commands::{self, Outcome};
-use clc_replay::pipeline::peak_memory::peak_bytes;
+use clc_replay::output::peak_memory::peak_bytes;
 use clc_simulate::Scenario;
 use clc_trace::codec::{decode, encode};
 use clc_trace::progress::Silent;
