@@ -12,7 +12,22 @@ use clc_trace::{Error, Result};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Stack of the program where that of its main thread is too small, in bytes: what most systems give a main thread.
+const STACK: usize = 8 << 20;
+
 fn main() -> ExitCode {
+    if !memory::is_stack_small() {
+        return program();
+    }
+    match std::thread::Builder::new().stack_size(STACK).spawn(program).map(std::thread::JoinHandle::join) {
+        Ok(Ok(status)) => status,
+        // What went wrong has been said.
+        Ok(Err(_)) => ExitCode::from(Stop::ERROR),
+        Err(error) => end(Some(&Stop::from(Error::new(format!("no thread can be started: {error}")))), Stop::ERROR),
+    }
+}
+
+fn program() -> ExitCode {
     memory::expect_little();
     signals::expect_faults();
     // The application of a recording starts MPI, in this very process or in children of it; this program does not.

@@ -62,6 +62,14 @@ pub fn expect_little() {
     }
 }
 
+/// Whether the stack of the main thread is limited (`ulimit -s`) to less than the program may need: reading its arguments alone takes some 100 KiB.
+pub fn is_stack_small() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a valid place for the answer.
+    let told = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) };
+    told == 0 && limit.rlim_cur < (1 << 20)
+}
+
 /// Returns to the system what was freed between blocks that are still in use: what grows step by step leaves gaps, which larger blocks do not fit in.
 pub(crate) fn return_gaps() {
     #[cfg(target_env = "gnu")]

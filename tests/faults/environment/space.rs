@@ -91,6 +91,17 @@ pub(super) fn space() -> Vec<Case> {
             },
         ),
         special(
+            "small_stack",
+            "the stack is limited to 64 KiB (ulimit -s)",
+            "corrected",
+            |_| {},
+            |s, _| {
+                run(&mut s.correction_after("ulimit -s 64", 1)).expect(0, "a small stack");
+                s.output_is_right();
+            },
+        )
+        .on(&[1]),
+        special(
             "file_descriptors",
             "a process may have 20 open files (ulimit -n)",
             "corrected",
