@@ -8,6 +8,7 @@ use crate::report::{Conversion, SCHEMA};
 use crate::session::{OutputRequest, Session};
 use clc_archive::truth;
 use clc_engine::comm::Transport;
+use clc_trace::format::os_text;
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 
@@ -43,9 +44,9 @@ pub fn convert(
     let Some(((path, [before, after]), finished)) = published.zip(session.finish()?) else { return Ok(None) };
     Ok(Some(Outcome::Converted(Box::new(Conversion {
         schema: SCHEMA,
-        trace: options.trace.display().to_string(),
+        trace: os_text(&options.trace),
         from,
-        output: path.display().to_string(),
+        output: os_text(path),
         to,
         locations,
         events: converted.events.values().sum(),

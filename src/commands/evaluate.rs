@@ -9,6 +9,7 @@ use crate::report::{Evaluation, SCHEMA, evaluation_plot};
 use crate::session::Session;
 use clc_engine::comm::{Transport, agree};
 use clc_trace::Result;
+use clc_trace::format::os_text;
 use clc_trace::progress::Progress;
 
 /// Compares a trace with the truth. Collective over the analysis ranks; the outcome is on rank 0.
@@ -26,13 +27,13 @@ pub fn evaluate(
     let (examination, parameters) = corrected(&options.correction, &options.synchronisation, resolution)?;
     let window = options.window.to_ticks(resolution)?.0.unsigned_abs();
     let evaluated = traces.load(&mut session, examination, parameters)?;
-    let original = evaluated.has_original().then(|| session.opened.archive.directory().display().to_string());
+    let original = evaluated.has_original().then(|| os_text(session.opened.archive.directory()));
     let measured = evaluated.measure(&mut session, window)?;
     let judged = evaluated.judge(&mut session, measured)?;
     let evaluation = session.finish()?.map(|finished| Evaluation {
         schema: SCHEMA,
-        trace: options.trace.display().to_string(),
-        truth: options.truth.display().to_string(),
+        trace: os_text(&options.trace),
+        truth: os_text(&options.truth),
         original,
         events: judged.events,
         messages: judged.messages,

@@ -9,7 +9,7 @@ use crate::report::SCHEMA;
 use clc_monitor::collect::collect;
 use clc_monitor::diagnose::{JobVerdict, diagnose, duration};
 use clc_monitor::{jobs, state};
-use clc_trace::format::printable;
+use clc_trace::format::{os_text, printable};
 use clc_trace::{Error, Result};
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub(super) fn list(options: &JobsOptions) -> Result<u8> {
         text += &format!("{name:<16} {nodes:>5} {ranks:>6} {since:>9}  {state:<9} {}\n", job.about.command);
         entries.push(JobEntry {
             name,
-            directory: job.directory.display().to_string(),
+            directory: os_text(&job.directory),
             command: job.about.command,
             begun: job.about.begun,
             nodes,

@@ -77,7 +77,7 @@ impl Outcome {
 
 /// How the program was called.
 fn command_line() -> Vec<String> {
-    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+    std::env::args_os().map(clc_trace::format::os_text).collect()
 }
 
 /// For what a reader of the trace sees, if nothing else is asked for.

@@ -8,6 +8,7 @@ use crate::report::Generated;
 use crate::session::{OutputRequest, Session};
 use clc_engine::comm::Transport;
 use clc_simulate::{ClockSpec, OffsetMeter};
+use clc_trace::format::os_text;
 use clc_trace::progress::Progress;
 use clc_trace::{Result, Ticks};
 
@@ -44,13 +45,13 @@ pub fn perturb(
     let disturbed = disturb_locations(session.transport, trace, &disturb, target, progress)?;
 
     let most = nodes.iter().max().map_or(0, |&most| u64::from(most) + 1);
-    let mut parameters = vec![("trace", options.trace.display().to_string()), ("nodes", most.to_string())];
+    let mut parameters = vec![("trace", os_text(&options.trace)), ("nodes", most.to_string())];
     parameters.extend(clocks.parameters());
     parameters.extend(options.network.parameters());
     let path = publish(&mut session, prepared, (&loaded, &disturbed), with_truth.then_some(&*parameters))?;
     let generated = describe(session, &disturb, &disturbed, parameters)?;
     Ok(path.zip(generated).map(|(path, generated)| {
-        let (output, seconds) = (path.display().to_string(), watch.lap());
+        let (output, seconds) = (os_text(path), watch.lap());
         Outcome::Generated(Box::new(Generated { output, truth: with_truth, seconds, ..generated }))
     }))
 }

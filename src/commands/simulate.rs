@@ -9,6 +9,7 @@ use crate::pipeline::timing::Stopwatch;
 use crate::report::{Generated, SCHEMA, Warnings};
 use clc_engine::comm::{AnalysisRank, Transport, broadcast_value};
 use clc_trace::Result;
+use clc_trace::format::os_text;
 use clc_trace::progress::Progress;
 
 /// Simulates on rank 0; the others wait for it. Collective over the analysis ranks.
@@ -50,7 +51,7 @@ fn run(options: &SimulateOptions, progress: &dyn Progress) -> Result<Generated> 
     Ok(Generated {
         schema: SCHEMA,
         command: "simulate".into(),
-        output: path.display().to_string(),
+        output: os_text(path),
         truth: !options.generated.no_truth,
         processes: u64::from(scenario.ranks),
         nodes,

@@ -6,6 +6,7 @@ use crate::report::{
 };
 use clc_clock::LinearClock;
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
+use clc_trace::format::os_text;
 use clc_trace::progress::Progress;
 use clc_trace::{CommMembers, Definitions, LocationGroupId, MpiRank, Result, SystemTreeNodeId, Ticks};
 use serde::{Deserialize, Serialize};
@@ -141,7 +142,7 @@ fn description(opened: &TraceHandle, path: &Path, mut scanned: Vec<ScannedLocati
     }
     let communicators = communicators(definitions);
     let trace = TraceSummary {
-        path: path.display().to_string(),
+        path: os_text(path),
         name: opened.archive.name(),
         creator: opened.archive.creator().to_owned(),
         timer_resolution: resolution,

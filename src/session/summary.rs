@@ -21,6 +21,7 @@ use clc_engine::matching::matched::{InDoubt, MessageCounts, Unmatched};
 use clc_engine::matching::within::steps::ThreadCount;
 use clc_engine::replay::clock_condition::ClockConditionCheck;
 use clc_engine::replay::passes::Passes;
+use clc_trace::format::os_text;
 use clc_trace::{CollectiveOp, CommMembers, Definitions, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::latency::LatencyBasis;
@@ -105,7 +106,7 @@ pub(super) fn gather(
     let resolution = definitions.clock.resolution;
     Ok(Some(MergedSummary {
         trace: TraceSummary {
-            path: path.display().to_string(),
+            path: os_text(path),
             name: opened.archive.name(),
             creator: opened.archive.creator().to_owned(),
             timer_resolution: resolution,

@@ -6,6 +6,7 @@ use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locat
 use crate::session::{Prepared, Replayed, Session};
 use clc_engine::comm::{ReduceOp, agree};
 use clc_engine::replay::clock_condition::{ClockConditionCheck, check_clock_condition};
+use clc_trace::format::os_text;
 use clc_trace::{Error, Result};
 use std::path::Path;
 
@@ -102,7 +103,7 @@ impl Session<'_> {
             outcome = write_globals(&self.opened, &target, span, markers.as_deref(), &mut self.warnings)
                 .and_then(|()| self.opened.definitions_unchanged())
                 .and_then(|()| output.publish());
-            published = Some(path.display().to_string());
+            published = Some(os_text(path));
         }
         agree(self.transport, outcome)?;
         self.lap("publish", 0);

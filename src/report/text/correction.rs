@@ -122,12 +122,12 @@ pub(super) fn trace(report: &Report) -> String {
                 ),
             );
             let left = |what: &str, recorded: f64, estimated: f64| {
-                format!("{what} {}, {} of it left", duration(recorded), duration(estimated))
+                format!("{what}: {} before, {} after", duration(recorded), duration(estimated))
             };
             let (recorded, estimated) = (estimate.skew_recorded_seconds, estimate.skew_estimated_seconds);
-            line("", left("total disagreement of pairs", recorded, estimated));
+            line("", left("disagreement of clocks, all pairs", recorded, estimated));
             let (recorded, estimated) = (estimate.skew_median_recorded_seconds, estimate.skew_median_estimated_seconds);
-            line("", left("skew of all clocks against their median", recorded, estimated));
+            line("", left("skew of clocks against their median", recorded, estimated));
         }
     }
     let latency = &parameters.latency;

@@ -1,5 +1,7 @@
 //! Numbers as people read them: thousands separators, units that fit. And text that is safe to print.
 
+use std::ffi::OsStr;
+
 /// The sum of counts that may come from a stored report, which may say anything: at most the largest number there is.
 pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
@@ -78,6 +80,16 @@ pub fn percent(value: f64) -> String {
     }
 }
 
+/// A path, or an argument, as text from which its bytes can be told: those that are no UTF-8 as `\xff`.
+pub fn os_text(text: impl AsRef<OsStr>) -> String {
+    let mut shown = String::new();
+    for chunk in text.as_ref().as_encoded_bytes().utf8_chunks() {
+        shown.push_str(chunk.valid());
+        shown.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    shown
+}
+
 /// Whether a character is no text, but something that a terminal or a browser obeys: a control character, or one that changes the direction of
 /// the text around it.
 pub fn is_command(character: char) -> bool {
@@ -119,6 +131,14 @@ fn grouped(digits: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn bytes_of_a_path_can_be_told() {
+        use std::os::unix::ffi::OsStrExt;
+        assert_eq!(os_text("läuft/1"), "läuft/1");
+        assert_eq!(os_text(OsStr::from_bytes(b"a\xff\xc3/\xc3\xa4")), "a\\xff\\xc3/ä");
+    }
 
     #[test]
     fn thousands() {
