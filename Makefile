@@ -51,7 +51,7 @@ scaling: build ## measures what docs/scaling.md is made from, and makes it
 accuracy: build ## how far corrected traces are from the truth
 	scripts/accuracy
 
-install: build install-built ## program, recorder, man pages, completions into PREFIX (/usr/local), below DESTDIR
+install: build install-built ## program, recorder, documentation, man pages, completions into PREFIX (/usr/local), below DESTDIR
 
 # The program describes itself: nothing of this is kept in the repository.
 PROGRAM ?= $(CARGO_TARGET_DIR)/release/clc-replay
@@ -66,6 +66,10 @@ install-built:
 	if command -v strip >/dev/null; then strip --strip-debug "$(DESTDIR)$(PREFIX)/bin/clc-replay" "$(DESTDIR)$(PREFIX)/lib/libclc_recorder.so"; fi
 	install -d "$(DESTDIR)$(PREFIX)/include"
 	install -m 644 src/marks/clc_recorder.h src/marks/clc_monitor.h "$(DESTDIR)$(PREFIX)/include/"
+	@# What help texts and manual pages name as docs/...
+	install -d "$(SHARE)/doc/clc-replay/docs"
+	install -m 644 README.md LICENSE "$(SHARE)/doc/clc-replay/"
+	install -m 644 docs/*.md "$(SHARE)/doc/clc-replay/docs/"
 	"$(PROGRAM)" man --quiet "$(SHARE)/man/man1"
 	"$(PROGRAM)" completions bash > "$(SHARE)/bash-completion/completions/clc-replay"
 	"$(PROGRAM)" completions zsh > "$(SHARE)/zsh/site-functions/_clc-replay"

@@ -227,6 +227,7 @@ fn make_installs_program_recorder_manual_and_completions() {
     let usr = directory.path().join("usr");
     assert!(usr.join("bin/clc-replay").is_file());
     assert!(usr.join("lib/libclc_recorder.so").is_file());
+    assert!(usr.join("share/doc/clc-replay/docs/report.md").is_file());
     let manual = read(&usr.join("share/man/man1/clc-replay.1"));
     assert!(manual.starts_with(".ie") && manual.contains(".SH OPTIONS") && manual.contains("\\-\\-latency"));
     let check = read(&usr.join("share/man/man1/clc-replay-check.1"));
