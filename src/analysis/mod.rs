@@ -13,6 +13,7 @@ mod lock_tracker;
 pub(crate) mod locks;
 pub(crate) mod replay;
 mod report;
+mod same_regions;
 mod scan;
 mod scanned;
 mod stages;
@@ -38,10 +39,10 @@ use clc_execution::windows::Windows;
 use clc_trace::workers::Workers;
 use clc_trace::{Correction, Result};
 use gaps::Gaps;
+use same_regions::SameRegions;
 use scanned::{ScannedOperations, ScannedProcess};
 use stages::StagedTrace;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use sums::AnalysisSums;
 
 /// How much is wanted.
@@ -150,16 +151,8 @@ fn delays(
 ) -> Result<DelaySums> {
     let regions = |process: &ScannedProcess| process.tree.innermost(Gaps::OUTSIDE);
     let processes = scanned.processes.iter().map(|process| (&process.gaps, regions(process))).collect();
-    // Some recorders define the regions of each process anew: the first one of a name is all of them.
-    let mut first: HashMap<&str, u32> = HashMap::new();
-    let mut others: HashMap<u32, u32> = HashMap::new();
-    for region in &opened.definitions.regions {
-        let known = *first.entry(&region.name).or_insert(region.id.0);
-        if known != region.id.0 {
-            others.insert(region.id.0, known);
-        }
-    }
-    let canonical = |region: u32| others.get(&region).copied().unwrap_or(region);
+    let same = SameRegions::new(&opened.definitions);
+    let canonical = |region: u32| same.first(region);
     let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes, canonical, waiting)?;
     let blamed = by_stage(transport, opened.workers, waiting.len(), |transport, stage| {
         search.blame(transport, &opened.placement, &waiting[stage], stage)

@@ -4,6 +4,7 @@ use crate::analysis::gaps::Gaps;
 use crate::analysis::largest::Largest;
 use crate::analysis::replay::delays::{Costs, DelaySums};
 use crate::analysis::replay::walk::Path;
+use crate::analysis::same_regions::SameRegions;
 use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, ProcessSums};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{
@@ -26,7 +27,8 @@ pub(super) fn report(
     paths: &[Path],
 ) -> Analysis {
     let names = opened.definitions.regions.iter().map(|region| (region.id.0, region.name.as_str())).collect();
-    let maker = Maker { opened, names, parallelism };
+    let same = SameRegions::new(&opened.definitions);
+    let maker = Maker { opened, names, same: &same, parallelism };
     let AnalysisSums {
         operations,
         without_region,
@@ -49,6 +51,8 @@ pub(super) fn report(
     let critical_paths =
         whole.paths.into_iter().zip(paths).enumerate().map(|(stage, (part, path))| maker.path(stage, part, path));
     let last = parallelism.len() - 1;
+    let by_call_path = by_call_path.joined(|region| same.first(region), |sum, more| sum.merge(&more));
+    let threads_by_call_path = threads_by_call_path.joined(|region| same.first(region), |sum, more| sum.merge(&more));
     let waits = maker.waits(kinds, by_call_path.sorted(), by_process, by_pair);
     let threads = maker.threads(&threads, threads_by_call_path.sorted(), threads_by_process);
     Analysis {
@@ -75,6 +79,7 @@ fn stages<T: Default>(values: Vec<T>) -> Stages<T> {
 struct Maker<'a> {
     opened: &'a TraceHandle,
     names: HashMap<u32, &'a str>,
+    same: &'a SameRegions,
     parallelism: &'a [Parallelism],
 }
 
@@ -288,7 +293,8 @@ impl Maker<'_> {
     fn path(&self, stage: usize, part: PathPart, path: &Path) -> CriticalPath {
         let parallelism = &self.parallelism[stage];
         let windows = parallelism.windows();
-        let all = part.by_call_path.sorted();
+        let add = |sum: &mut PathSum, more: PathSum| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        let all = part.by_call_path.joined(|region| self.same.first(region), add).sorted();
         let mut whole: PathSum = [0; 2];
         let mut regions: BTreeMap<Option<u32>, PathSum> = BTreeMap::new();
         for ((), path, sum) in &all {

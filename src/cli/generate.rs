@@ -57,10 +57,20 @@ pub fn man(directory: &Path) -> Result<Vec<PathBuf>> {
 fn page(directory: &Path, command: Command) -> Result<(String, Vec<u8>)> {
     // A subcommand's display name is that of the program and its own with a dash, once the whole is built.
     let name = format!("{}.1", command.get_display_name().unwrap_or(command.get_name()));
+    let usage = command.clone().render_usage().to_string();
     let mut text = Vec::new();
     clap_mangen::Man::new(command)
         .manual("clc-replay")
         .render(&mut text)
         .map_err(|error| Error::io(&directory.join(&name), "cannot write the man page", &error))?;
-    Ok((name, text))
+    Ok((name, with_synopsis(&String::from_utf8_lossy(&text), &usage).into_bytes()))
+}
+
+/// The page with the usage as help texts have it for its synopsis, instead of a list of all options.
+fn with_synopsis(page: &str, usage: &str) -> String {
+    const SECTION: &str = ".SH SYNOPSIS\n";
+    let Some((before, rest)) = page.split_once(SECTION) else { return page.to_owned() };
+    let after = rest.find("\n.SH ").map_or("", |end| &rest[end..]);
+    let lines = usage.trim_start_matches("Usage:").lines().map(|line| line.trim().replace('-', "\\-"));
+    format!("{before}{SECTION}{}{after}", lines.collect::<Vec<_>>().join("\n.br\n"))
 }

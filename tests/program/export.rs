@@ -230,6 +230,7 @@ fn make_installs_program_recorder_manual_and_completions() {
     assert!(usr.join("share/doc/clc-replay/docs/report.md").is_file());
     let manual = read(&usr.join("share/man/man1/clc-replay.1"));
     assert!(manual.starts_with(".ie") && manual.contains(".SH OPTIONS") && manual.contains("\\-\\-latency"));
+    assert!(manual.contains(".SH SYNOPSIS\nclc\\-replay [OPTIONS] <TRACE>\n.br\n"), "{manual}");
     let check = read(&usr.join("share/man/man1/clc-replay-check.1"));
     assert!(check.contains(".TH clc-replay-check 1") && check.contains("clc\\-replay check"), "{check}");
     assert!(!usr.join("share/man/man1/clc-replay-man.1").exists(), "a hidden command has a page");

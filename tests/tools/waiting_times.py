@@ -600,7 +600,14 @@ class Divided:
     """How a wait was divided: among `more` (by region) and the waiting of the other process from `begin` until it entered `source`."""
 
     def __init__(self, wait, more, passed_on, whole, source, begin):
-        self.wait, self.more, self.passed_on, self.whole, self.source, self.begin = wait, more, passed_on, whole, source, begin
+        self.wait, self.more, self.passed_on, self.whole, self.source, self.begin = (
+            wait,
+            more,
+            passed_on,
+            whole,
+            source,
+            begin,
+        )
 
 
 def long_term(divided, sources):
@@ -643,7 +650,9 @@ def long_term(divided, sources):
                 passed_on = wait.wait * wait.passed_on // wait.whole + ticks * wait.passed_on // wait.whole
                 per_tick = (passed_on << 48) // wait.passed_on
                 of_other = waits[wait.source.location]
-                for enter, until, other in of_other[bisect.bisect_left(of_other, wait.begin, key=lambda entry: entry[1]) :]:
+                for enter, until, other in of_other[
+                    bisect.bisect_left(of_other, wait.begin, key=lambda entry: entry[1]) :
+                ]:
                     if enter >= wait.source.enter:
                         break
                     led_to[other] += per_tick * max(0, min(until, wait.source.enter) - max(enter, wait.begin))

@@ -67,8 +67,13 @@ impl CallTree {
 
     /// The node here of a node of another tree, made with its callers if it is new. Without limit: those are for single processes.
     pub(crate) fn adopt(&mut self, other: &CallTree, node: u32) -> u32 {
+        self.path(other.regions(node))
+    }
+
+    /// The node of these regions, outermost first, made with its callers if it is new.
+    fn path(&mut self, regions: impl IntoIterator<Item = u32>) -> u32 {
         let mut here = Self::ROOT;
-        for region in other.regions(node) {
+        for region in regions {
             here = match self.children.get(&(here, region)) {
                 Some(&child) => child,
                 None => self.insert(here, region),
@@ -106,6 +111,16 @@ impl<K: std::hash::Hash + Eq + Copy + Ord, V: Default> ByCallPath<K, V> {
         }
     }
 
+    /// The same with one region in place of all that are the `same`; sums of call paths that are one then are added.
+    pub fn joined(self, same: impl Fn(u32) -> u32, add: impl Fn(&mut V, V)) -> ByCallPath<K, V> {
+        let mut joined = ByCallPath::default();
+        for (key, regions, value) in self.sorted() {
+            let node = joined.tree.path(regions.into_iter().map(&same));
+            add(joined.sums.entry((key, node)).or_default(), value);
+        }
+        joined
+    }
+
     /// All sums with key and regions, in an order that depends on those only.
     pub fn sorted(self) -> Vec<(K, Vec<u32>, V)> {
         let ByCallPath { tree, sums } = self;
@@ -118,6 +133,19 @@ impl<K: std::hash::Hash + Eq + Copy + Ord, V: Default> ByCallPath<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn call_paths_of_regions_that_are_the_same_are_one() {
+        let mut tree = CallTree::default();
+        let main = tree.call(CallTree::ROOT, 7);
+        let other = tree.call(CallTree::ROOT, 17);
+        let mut sums = ByCallPath::<char, i64>::default();
+        for (node, sum) in [(tree.call(main, 8), 1), (tree.call(other, 18), 10), (tree.call(main, 9), 100)] {
+            *sums.at(&tree, node, 'a') += sum;
+        }
+        let joined = sums.joined(|region| region % 10, |sum, more| *sum += more);
+        assert_eq!(joined.sorted(), [('a', vec![7, 8], 11), ('a', vec![7, 9], 100)]);
+    }
 
     #[test]
     fn equal_paths_of_different_trees_meet() {
