@@ -67,6 +67,10 @@ pub(crate) fn verdict(analysis: &Analysis) -> String {
     } else if total.after_seconds.is_some() {
         text += " The correction shortened no waiting time: there was no artefact of the clocks.";
     }
+    // What exists after the correction only: clocks can hide more than they feign.
+    if let Some(hidden) = total.hidden_seconds.filter(|&hidden| hidden > total.artefact_seconds.unwrap_or(0.0)) {
+        text += &format!(" {} of waiting were hidden by the clocks.", duration(hidden));
+    }
     labelled("", &text, 0).trim_start().to_owned()
 }
 

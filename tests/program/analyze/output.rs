@@ -1,10 +1,11 @@
 //! What is written, and what is refused.
 
 use super::hand_made::{RECEIVE, SEND, USER, hand_made_of, message, region};
-use super::{analysis, clc, number, simulated};
+use super::{analysis, clc, number, report, simulated};
 use crate::common::{PYTHON, alone, fixture, run};
 use clc_trace::Event;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -166,4 +167,15 @@ fn the_example_of_the_documentation_is_what_is_printed() {
         }
     }
     assert!(commands >= 2 && compared > 20, "{commands} {compared}");
+}
+
+/// EZTrace defines the regions of each process anew.
+#[test]
+fn call_paths_of_one_name_are_one_row() {
+    let analysis = &report(alone(), &fixture("eztrace-halo-4"), &[])["analysis"];
+    for rows in [&analysis["waits"]["by_call_path"], &analysis["critical_path"]["after"]["by_call_path"]] {
+        let rows = rows.as_array().expect("rows");
+        let names: BTreeSet<String> = rows.iter().map(|row| format!("{} {}", row["kind"], row["call_path"])).collect();
+        assert!(rows.len() > 2 && names.len() == rows.len(), "{rows:?}");
+    }
 }
