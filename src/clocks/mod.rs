@@ -1,5 +1,6 @@
 //! Better clocks from what the messages of a loaded trace tell, and whether they are taken.
 
+pub(crate) mod division;
 mod latency;
 pub(crate) mod model_selection;
 pub(crate) mod refine;

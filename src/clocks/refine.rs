@@ -4,6 +4,7 @@
 //! the one before has found: all ranks observe bounds (one exchange, memory by pairs of clocks and windows), rank 0 solves
 //! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
 
+use crate::clocks::division::{apart, nodes, recorded_offsets, with_own};
 use crate::clocks::latency::settle_latency;
 use crate::clocks::model_selection::{Selected, SelectedClocks, choose, undisturbed};
 use crate::clocks::waiting_calls::WaitingCallSearch;
@@ -17,7 +18,7 @@ use clc_clock::waits::QuickestWaits;
 use clc_clock::{
     ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks,
 };
-use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, all_gather_values, broadcast_value};
+use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::calls::ObservedTimes;
 use clc_engine::replay::latest::Begins;
@@ -26,9 +27,6 @@ use clc_trace::progress::Progress;
 use clc_trace::{Error, OwnTimeline, Result, Ticks};
 use std::sync::Arc;
 
-/// Two clock offsets of one node that are farther apart than this many seconds are not of one clock: measurements are off by
-/// a round trip at most.
-const SAME_CLOCK: f64 = 20e-6;
 /// A measurement within a node is off by no more than this many seconds, however long the shortest message of the trace waited: those that are implied by a few broadcasts take
 /// hundreds of microseconds.
 const WITHIN_NODE: f64 = 5e-6;
@@ -89,6 +87,7 @@ pub(crate) fn refine(
         Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Some(Selected::recorded(String::new())),
     };
     let Estimation { estimator, map, .. } = estimation;
+    loaded.clock_of = Some(with_own(&map));
     if wanted.latency {
         let found = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
         settle_latency(transport, opened.workers, loaded, found)?;
@@ -145,8 +144,7 @@ impl<'a> EstimationInputs<'a> {
         wanted: RefineOptions,
     ) -> Result<Self> {
         let recorded = recorded_offsets(transport, loaded)?;
-        let nodes = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
-        Ok(EstimationInputs { opened, presync, wanted, nodes, recorded, own: loaded.own.clone() })
+        Ok(EstimationInputs { opened, presync, wanted, nodes: nodes(opened), recorded, own: loaded.own.clone() })
     }
 
     /// Ticks per second.
@@ -172,8 +170,7 @@ struct Estimation<'a> {
 impl<'a> Estimation<'a> {
     fn begin(inputs: &'a EstimationInputs<'a>, split: Vec<u32>) -> Result<Self> {
         let (resolution, wanted) = (inputs.resolution(), &inputs.wanted);
-        let apart = SAME_CLOCK * resolution as f64;
-        let map = ClockMap::new(&inputs.nodes, &inputs.recorded, &inputs.own, &split, apart)?;
+        let map = ClockMap::new(&inputs.nodes, &inputs.recorded, &inputs.own, &split, apart(resolution))?;
         let estimator = Estimator::new(&map, resolution, inputs.presync, wanted.reference, wanted.limits);
         let estimator = estimator.with_workers(inputs.opened.workers);
         let (refined, windows) = (RefinedClocks::new(&map, &[])?, observed_windows(map.bases.len()));
@@ -398,25 +395,6 @@ fn adopt(
     loaded.shift = Ticks(shift);
     loaded.span = ends.map(|(first, last)| (Ticks(first + shift), Ticks(last + shift)));
     Ok(())
-}
-
-/// The recorded offsets of all timelines, on all ranks, in order of timelines.
-fn recorded_offsets(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<Vec<RecordedOffsets>> {
-    let own: Vec<RecordedOffsets> = loaded
-        .locations
-        .iter()
-        .enumerate()
-        .filter_map(|(local, locations)| {
-            let offsets = &locations.iter().find(|location| !location.offsets.is_empty())?.offsets;
-            Some(RecordedOffsets {
-                timeline: loaded.program.number(LocalTimeline::at(local)),
-                offsets: offsets.clone(),
-            })
-        })
-        .collect();
-    let mut all: Vec<RecordedOffsets> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
-    all.sort_by_key(|record| record.timeline);
-    Ok(all)
 }
 
 /// Earliest and latest time of any event of the trace under other clocks.

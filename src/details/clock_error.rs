@@ -1,5 +1,6 @@
-//! How far the clocks of the nodes were off over time, in the parts that the phases of the correction removed.
+//! How far the clocks were off over time, in the parts that the phases of the correction removed.
 
+use crate::clocks::division::clocks_of_timelines;
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockError, NodeCurve};
@@ -12,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By node, the windows.
+/// By clock, the windows.
 type Cells = BTreeMap<u32, Vec<Cell>>;
 
-/// The events of a node in one window.
+/// The events of a clock in one window.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Cell {
     events: u64,
@@ -41,7 +42,7 @@ impl Cell {
     }
 }
 
-/// Curves of the nodes from `first` to `last`, on rank 0. Collective over the analysis ranks.
+/// Curves of the clocks from `first` to `last`, on rank 0. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -53,75 +54,79 @@ pub(super) fn clock_error(
     first: i64,
     last: i64,
 ) -> Result<Option<ClockError>> {
-    let nodes = opened.timelines.nodes.min(ClockError::NODES);
-    let windows = (ClockError::VALUES / nodes.max(1)).min(ClockError::WINDOWS);
+    let clocks = clocks_of_timelines(transport, opened, loaded)?;
+    let count = clocks.iter().map(|clock| *clock as usize + 1).max().unwrap_or(0);
+    let windows = (ClockError::VALUES / count.clamp(1, ClockError::NODES)).min(ClockError::WINDOWS);
     let grid = Grid::new(first, last, windows);
-    let chosen = choose(transport, opened, loaded, corrections)?;
-    let parts = shared_out(opened, loaded, |cells: &mut Cells, local, node| {
-        if chosen.contains(&node) {
-            let cells = cells.entry(node).or_insert_with(|| vec![Cell::default(); grid.count]);
+    let chosen = choose(transport, opened, loaded, (&clocks, count), corrections)?;
+    let parts = shared_out(opened, loaded, &clocks, |cells: &mut Cells, local, clock| {
+        if chosen.contains(&clock) {
+            let cells = cells.entry(clock).or_insert_with(|| vec![Cell::default(); grid.count]);
             samples(loaded, corrections, local, |time, parts| cells[grid.window(time)].add(parts));
         }
     })?;
     let mut cells = Cells::new();
-    for (node, more) in parts.into_iter().flatten() {
-        let cells = cells.entry(node).or_insert_with(|| vec![Cell::default(); grid.count]);
+    for (clock, more) in parts.into_iter().flatten() {
+        let cells = cells.entry(clock).or_insert_with(|| vec![Cell::default(); grid.count]);
         cells.iter_mut().zip(&more).for_each(|(cell, more)| cell.merge(more));
     }
     let Some(parts) = gather_values(transport, AnalysisRank::FIRST, &cells)? else { return Ok(None) };
-    let mut whole: Cells = chosen.iter().map(|&node| (node, vec![Cell::default(); grid.count])).collect();
-    for (node, more) in parts.into_iter().flatten() {
-        if let Some(cells) = whole.get_mut(&node) {
+    let mut whole: Cells = chosen.iter().map(|&clock| (clock, vec![Cell::default(); grid.count])).collect();
+    for (clock, more) in parts.into_iter().flatten() {
+        if let Some(cells) = whole.get_mut(&clock) {
             cells.iter_mut().zip(&more).for_each(|(cell, more)| cell.merge(more));
         }
     }
-    let curves = whole.iter().map(|(&node, cells)| curve(opened, node, cells, corrections.is_some()));
+    let curves = whole.iter().map(|(&clock, cells)| {
+        with_values(labelled(opened, loaded, &clocks, clock), cells, corrections.is_some())
+    });
     Ok(Some(ClockError {
         window_seconds: Ticks(grid.width).seconds(opened.definitions.clock.resolution),
         windows: grid.count as u64,
         nodes: curves.collect(),
-        further_nodes: (opened.timelines.nodes - chosen.len()) as u64,
+        further_nodes: (count - chosen.len()) as u64,
     }))
 }
 
-/// The nodes to be shown: all, or those whose clocks were corrected most.
+/// The clocks to be shown: all, or those that were corrected most.
 fn choose(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
+    (clocks, count): (&[u32], usize),
     corrections: Option<&[Correction]>,
 ) -> Result<BTreeSet<u32>> {
-    let count = opened.timelines.nodes as u32;
-    if count as usize <= ClockError::NODES {
-        return Ok((0..count).collect());
+    if count <= ClockError::NODES {
+        return Ok((0..count as u32).collect());
     }
     // Largest move by the correction, then by pre-synchronisation.
     type Largest = BTreeMap<u32, (i64, i64)>;
-    let parts = shared_out(opened, loaded, |largest: &mut Largest, local, node| {
-        let most = largest.entry(node).or_default();
+    let parts = shared_out(opened, loaded, clocks, |largest: &mut Largest, local, clock| {
+        let most = largest.entry(clock).or_default();
         samples(loaded, corrections, local, |_, [presync, forward, backward]| {
             *most = (most.0.max(forward + backward), most.1.max(presync.saturating_abs()));
         });
     })?;
     let mut largest = Largest::new();
-    for (node, (moved, presync)) in parts.into_iter().flatten() {
-        let most = largest.entry(node).or_default();
+    for (clock, (moved, presync)) in parts.into_iter().flatten() {
+        let most = largest.entry(clock).or_default();
         *most = (most.0.max(moved), most.1.max(presync));
     }
-    let mut whole: BTreeMap<u32, (i64, i64)> = (0..count).map(|node| (node, (0, 0))).collect();
-    for (node, (moved, presync)) in all_gather_values(transport, &largest)?.into_iter().flatten() {
-        let most = whole.entry(node).or_default();
+    let mut whole: BTreeMap<u32, (i64, i64)> = (0..count as u32).map(|clock| (clock, (0, 0))).collect();
+    for (clock, (moved, presync)) in all_gather_values(transport, &largest)?.into_iter().flatten() {
+        let most = whole.entry(clock).or_default();
         *most = (most.0.max(moved), most.1.max(presync));
     }
-    let mut order: Vec<(Reverse<(i64, i64)>, u32)> = whole.into_iter().map(|(n, most)| (Reverse(most), n)).collect();
+    let mut order: Vec<(Reverse<(i64, i64)>, u32)> = whole.into_iter().map(|(clock, most)| (Reverse(most), clock)).collect();
     order.sort_unstable();
-    Ok(order.into_iter().take(ClockError::NODES).map(|(_, node)| node).collect())
+    Ok(order.into_iter().take(ClockError::NODES).map(|(_, clock)| clock).collect())
 }
 
-/// Calls `work` with every timeline and its node; timelines are shared out among the workers. One result for each share.
+/// Calls `work` with every timeline and its clock; timelines are shared out among the workers. One result for each share.
 fn shared_out<T: Default + Send>(
     opened: &TraceHandle,
     loaded: &LocalTrace,
+    clocks: &[u32],
     work: impl Fn(&mut T, LocalTimeline, u32) + Sync,
 ) -> Result<Vec<T>> {
     let timelines = loaded.program.timelines.len();
@@ -130,7 +135,7 @@ fn shared_out<T: Default + Send>(
         let mut result = T::default();
         // Neighbours may all have much to do.
         for local in (share..timelines).step_by(shares).map(LocalTimeline::at) {
-            work(&mut result, local, loaded.program.nodes[loaded.program.number(local)]);
+            work(&mut result, local, clocks[loaded.program.number(local)]);
         }
         Ok(result)
     })
@@ -175,9 +180,25 @@ fn samples(
     }
 }
 
-fn curve(opened: &TraceHandle, node: u32, cells: &[Cell], corrected: bool) -> NodeCurve {
-    let timelines = || opened.timelines.all.iter().filter(move |timeline| timeline.node == node);
-    let name = timelines().next().and_then(|timeline| opened.node_name(timeline)).unwrap_or_default();
+/// Whose clock it is, and no values.
+fn labelled(opened: &TraceHandle, loaded: &LocalTrace, clocks: &[u32], clock: u32) -> NodeCurve {
+    let (shared, own) = clocks.split_at(opened.timelines.all.len());
+    let timelines = || opened.timelines.all.iter().zip(shared).filter(|(_, of)| **of == clock).map(|(own, _)| own);
+    let own = own.iter().zip(&loaded.own).find(|(of, _)| **of == clock).map(|(_, own)| own);
+    let process = own.map(|own| &opened.timelines.all[own.of]);
+    let first = process.or_else(|| timelines().next());
+    let location = own.zip(process).map(|(own, process)| process.locations[own.location as usize]);
+    NodeCurve {
+        name: first.and_then(|timeline| opened.node_name(timeline)).unwrap_or_default(),
+        first_process: process.map_or_else(|| timelines().find_map(|timeline| timeline.process), |own| own.process),
+        processes: timelines().filter(|timeline| timeline.process.is_some()).count() as u64,
+        location: location.map(|index| opened.definitions.locations[index].id),
+        ..NodeCurve::default()
+    }
+}
+
+/// The same with the values of `cells`.
+fn with_values(label: NodeCurve, cells: &[Cell], corrected: bool) -> NodeCurve {
     let list = |wanted: bool, value: &dyn Fn(&Cell) -> i64| -> Vec<Option<i64>> {
         if !wanted {
             return Vec::new();
@@ -186,13 +207,11 @@ fn curve(opened: &TraceHandle, node: u32, cells: &[Cell], corrected: bool) -> No
     };
     let mean = |part: usize| move |cell: &Cell| cell.sums[part].div_euclid(i128::from(cell.events.max(1))) as i64;
     NodeCurve {
-        name,
-        first_process: timelines().find_map(|timeline| timeline.process),
-        processes: timelines().filter(|timeline| timeline.process.is_some()).count() as u64,
         presync_ticks: list(true, &mean(0)),
         forward_ticks: list(corrected, &mean(1)),
         backward_ticks: list(corrected, &mean(2)),
         forward_largest_ticks: list(corrected, &|cell| cell.largest[0]),
         backward_largest_ticks: list(corrected, &|cell| cell.largest[1]),
+        ..label
     }
 }

@@ -110,7 +110,18 @@ pub(crate) fn load_with(
     let fences = known.fences.map_or(SettledFences::Sought(options.fences), SettledFences::Known);
     settle(transport, &mut program, fences)?;
     let latency_basis = LatencyBasis::default();
-    Ok(LocalTrace { program, own, locations, shift, span, raw_origin, leftovers, joined_communicators, latency_basis })
+    Ok(LocalTrace {
+        program,
+        own,
+        clock_of: None,
+        locations,
+        shift,
+        span,
+        raw_origin,
+        leftovers,
+        joined_communicators,
+        latency_basis,
+    })
 }
 
 /// What the scans of all hosted timelines found.

@@ -63,6 +63,8 @@ pub struct LocalTrace {
     pub program: Program,
     /// The timelines of single locations of the whole trace, in the order of their numbers, which follow those of [`TraceHandle::timelines`](crate::pipeline::open::TraceHandle::timelines).
     pub own: Vec<OwnTimeline>,
+    /// The clock of every timeline of the whole trace by its number, if the estimate of clocks found out which of them share one.
+    pub clock_of: Option<Vec<u32>>,
     /// Locations of every hosted timeline, in the timeline's order.
     pub locations: Vec<Vec<LoadedLocation>>,
     /// Added to every pre-synchronised time, so that none is negative.

@@ -309,6 +309,7 @@ fn details() -> Details {
         name: name.into(),
         first_process: Some(MpiRank(first_process)),
         processes: 16,
+        location: (first_process > 0).then_some(LocationId(first_process.into())),
         presync_ticks: vec![Some(presync), Some(presync + 250)],
         forward_ticks: vec![Some(0), Some(1_200)],
         backward_ticks: vec![None, Some(300)],

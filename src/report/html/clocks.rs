@@ -16,7 +16,7 @@ pub(super) fn body(report: &Report) -> Option<String> {
     }
     let corrected = report.replay.is_some();
     let mut html = String::from(
-        "<p>Local minus corrected time of each node's clock, as far as the correction shows: zero is the corrected \
+        "<p>Local minus corrected time of each clock, as far as the correction shows: zero is the corrected \
         time itself. ",
     );
     html += if corrected {
@@ -33,8 +33,8 @@ pub(super) fn body(report: &Report) -> Option<String> {
              <noscript><p>The diagram requires JavaScript; the table has its numbers.</p></noscript>\n";
     if error.further_nodes > 0 {
         html += &format!(
-            "<p>Shown are the {} whose clocks were corrected most; {} are not shown.</p>\n",
-            plural(error.nodes.len() as u64, "node"),
+            "<p>Shown are the {} that were corrected most; {} are not shown.</p>\n",
+            plural(error.nodes.len() as u64, "clock"),
             count(error.further_nodes)
         );
     }
@@ -60,7 +60,7 @@ fn controls(error: &ClockError, corrected: bool) -> String {
         html += &part("forward", "forward", true);
         html += &part("backward", "backward", true);
     }
-    html += "</fieldset><fieldset><legend>Each node</legend>";
+    html += "</fieldset><fieldset><legend>Each clock</legend>";
     if corrected {
         html += "<label><input type=\"radio\" name=\"statistic\" value=\"mean\" checked> mean</label>\
                  <label><input type=\"radio\" name=\"statistic\" value=\"largest\"> largest</label>";
@@ -83,9 +83,12 @@ fn controls(error: &ClockError, corrected: bool) -> String {
     html + "</fieldset></div>\n"
 }
 
-/// Name of a node and its processes.
+/// The node of a clock, and who has it.
 fn name(node: &NodeCurve) -> String {
     let name = if node.name.is_empty() { "node" } else { &node.name };
+    if let Some(location) = node.location {
+        return format!("{name} (location {location})");
+    }
     match node.first_process {
         Some(first) if node.processes > 1 => format!("{name} (ranks {first} …, {})", node.processes),
         Some(first) => format!("{name} (rank {first})"),
@@ -96,7 +99,7 @@ fn name(node: &NodeCurve) -> String {
 fn numbers(report: &Report, error: &ClockError, corrected: bool) -> String {
     let resolution = report.trace.timer_resolution;
     let seconds = |ticks: i64| Ticks(ticks).seconds(resolution);
-    let mut head = vec!["node", "processes", "offset at the beginning", "drift"];
+    let mut head = vec!["clock", "processes", "offset at the beginning", "drift"];
     if corrected {
         head.extend(["largest forward", "largest backward"]);
     }
@@ -124,7 +127,7 @@ fn numbers(report: &Report, error: &ClockError, corrected: bool) -> String {
         }
         row
     });
-    table("Clocks by node: error according to the pre-synchronisation, and largest advances by the replay", &head, rows)
+    table("Clocks: error according to the pre-synchronisation, and largest advances by the replay", &head, rows)
 }
 
 fn estimated(estimate: &ClockEstimate) -> String {

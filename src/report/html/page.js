@@ -25,7 +25,6 @@
     for (let at = Math.ceil(from / step - 1e-9); at * step <= to + step * 1e-9; at++) marks.push(at * step);
     return marks;
   };
-  const names = (node) => node.name || (node.first_process === null ? "node" : "node of rank " + node.first_process);
 
   // Matrices: what is under the pointer.
   const pairs = data.pairs, readout = document.getElementById("pair-readout");
@@ -77,7 +76,7 @@
         for (const part of parts) sum += node[part][at] ?? 0;
         points.push([(at + 0.5) * error.window_seconds, sum === 0 ? 0 : -sum / data.resolution]);
       }
-      return { number, name: names(node), points };
+      return { number, name: input("node").options[number + 1].text, points };
     });
   };
 
@@ -109,7 +108,7 @@
     const y = (value) => bottom - (value - low) / (high - low) * (bottom - top);
     const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "plot", style: "min-width:600px",
       "aria-label": flat ? "All curves are zero." :
-        `Clock error of ${curves.length} nodes from ${view[0].toPrecision(4)} to ${view[1].toPrecision(4)} seconds: ` +
+        `Clock error of ${curves.length} clocks from ${view[0].toPrecision(4)} to ${view[1].toPrecision(4)} seconds: ` +
         `between ${duration(low + margin)} and ${duration(high - margin)}.` });
     const clip = element("clipPath", { id: "frame" });
     clip.append(element("rect", { x: left, y: top - 4, width: right - left, height: bottom - top + 8 }));

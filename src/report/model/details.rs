@@ -26,7 +26,8 @@ pub struct Details {
     pub further_locations: u64,
 }
 
-/// Differences between clocks and corrected time, by node, in windows of equal length.
+/// Differences between clocks and corrected time, in windows of equal length. There is a clock per node, but one per process on nodes whose processes turned
+/// out not to share one, and one per location with a timeline of its own.
 ///
 /// The parts add up: corrected minus recorded time of an event is presync + forward + backward. Positive: the clock is slow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -35,31 +36,34 @@ pub struct ClockError {
     pub window_seconds: f64,
     /// Number of windows, from the first event of the trace on.
     pub windows: u64,
-    /// The nodes; if there are more than [`ClockError::NODES`], those with the largest corrections.
+    /// The clocks; if there are more than [`ClockError::NODES`], those with the largest corrections.
     pub nodes: Vec<NodeCurve>,
-    /// Number of nodes that are left out.
+    /// Number of clocks that are left out.
     pub further_nodes: u64,
 }
 
 impl ClockError {
-    /// Most nodes with a curve. Chosen by hand: curves grow with them; more cannot be told apart in a plot.
+    /// Most clocks with a curve. Chosen by hand: curves grow with them; more cannot be told apart in a plot.
     pub const NODES: usize = 64;
-    /// Most values of one part, over all nodes. Chosen by hand: bounds the report; with many nodes, each has fewer points.
+    /// Most values of one part, over all clocks. Chosen by hand: bounds the report; with many clocks, each has fewer points.
     pub const VALUES: usize = 16_384;
     /// Most windows. Chosen by hand: about as many as a plot has pixels.
     pub const WINDOWS: usize = 1024;
 }
 
-/// One node. Each list has one value per window: the mean, or the largest, of the node's communication events in it, in ticks;
+/// One clock. Each list has one value per window: the mean, or the largest, of its communication events in it, in ticks;
 /// null in a window without such events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeCurve {
-    /// Its name, possibly empty.
+    /// Name of its node, possibly empty.
     pub name: String,
-    /// Its first process.
+    /// The first process that has it.
     pub first_process: Option<MpiRank>,
-    /// Number of its processes.
+    /// Number of processes that have it.
     pub processes: u64,
+    /// The location that has it, if it is that of a single location beside its process.
+    #[serde(default)]
+    pub location: Option<LocationId>,
     /// What pre-synchronisation added.
     pub presync_ticks: Vec<Option<i64>>,
     /// What the forward replay added; empty for `check`, like the next three.
