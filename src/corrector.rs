@@ -211,7 +211,8 @@ pub fn correct(
     command_line: &[String],
 ) -> Result<Option<Report>> {
     // Before any work: can the output be written at all?
-    let wanted = output.map(|(path, force)| OutputRequest { path, force, events: None, with_truth: false });
+    let wanted =
+        output.map(|(path, force)| OutputRequest { path, force, events: None, with_truth: false, corrected: true });
     let prepared = wanted.map(|wanted| session.prepare(wanted)).transpose()?;
     session.lap("open", 0);
     session.progress.step("prepare");

@@ -2,6 +2,7 @@
 
 use crate::cli::ConvertOptions;
 use crate::commands::Outcome;
+use crate::output::manifest::is_corrected;
 use crate::pipeline::convert::{convert_globals, convert_locations, event_bytes, event_directory};
 use crate::pipeline::timing::Stopwatch;
 use crate::report::{Conversion, SCHEMA};
@@ -30,8 +31,13 @@ pub fn convert(
             .hint("a TARGET that ends in .clct selects the native format, any other name OTF2; --to overrides this"));
     }
     let with_truth = truth::directory(session.opened.archive.directory()).is_dir();
-    let wanted =
-        OutputRequest { path: &options.output, force: options.force, events: Some(event_directory(to)), with_truth };
+    let wanted = OutputRequest {
+        path: &options.output,
+        force: options.force,
+        events: Some(event_directory(to)),
+        with_truth,
+        corrected: is_corrected(session.opened.archive.directory()),
+    };
     let prepared = session.prepare(wanted)?;
     let (ranks, making) = (&mut *session.transport, &prepared.making);
     let mut converted = convert_locations(ranks, &session.opened, making, progress, &mut session.warnings)?;

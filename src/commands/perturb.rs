@@ -32,7 +32,8 @@ pub fn perturb(
     latency.validate()?;
     clocks.plan().validate()?;
     let (with_truth, force) = (!options.generated.no_truth, options.generated.force);
-    let prepared = session.prepare(OutputRequest { path: &options.output, force, events: None, with_truth })?;
+    let prepared =
+        session.prepare(OutputRequest { path: &options.output, force, events: None, with_truth, corrected: false })?;
 
     let loaded = load_true_times(&mut session, options.anyway)?;
     let length = length(&session, &loaded)?;

@@ -77,9 +77,9 @@ pub(super) fn clock_error(
             cells.iter_mut().zip(&more).for_each(|(cell, more)| cell.merge(more));
         }
     }
-    let curves = whole.iter().map(|(&clock, cells)| {
-        with_values(labelled(opened, loaded, &clocks, clock), cells, corrections.is_some())
-    });
+    let curves = whole
+        .iter()
+        .map(|(&clock, cells)| with_values(labelled(opened, loaded, &clocks, clock), cells, corrections.is_some()));
     Ok(Some(ClockError {
         window_seconds: Ticks(grid.width).seconds(opened.definitions.clock.resolution),
         windows: grid.count as u64,
@@ -117,7 +117,8 @@ fn choose(
         let most = whole.entry(clock).or_default();
         *most = (most.0.max(moved), most.1.max(presync));
     }
-    let mut order: Vec<(Reverse<(i64, i64)>, u32)> = whole.into_iter().map(|(clock, most)| (Reverse(most), clock)).collect();
+    let mut order: Vec<(Reverse<(i64, i64)>, u32)> =
+        whole.into_iter().map(|(clock, most)| (Reverse(most), clock)).collect();
     order.sort_unstable();
     Ok(order.into_iter().take(ClockError::NODES).map(|(_, clock)| clock).collect())
 }

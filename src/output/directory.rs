@@ -22,6 +22,8 @@ pub struct Output {
     unfinished: Unfinished,
     /// Whether something that is there may be replaced.
     force: bool,
+    /// Whether the times in it are corrected ones.
+    pub(crate) corrected: bool,
 }
 
 impl Output {
@@ -101,7 +103,7 @@ impl Output {
             .tempdir_in(&parent)
             .map_err(|error| Error::io(&parent, "cannot write the output there", &plain(error)))?;
         let unfinished = Unfinished::new(making.path(), &set_aside);
-        Ok(Output { path: place, warnings, set_aside, making, unfinished, force })
+        Ok(Output { path: place, warnings, set_aside, making, unfinished, force, corrected: false })
     }
 
     /// The directory to write into.
@@ -115,9 +117,9 @@ impl Output {
     /// The operating system refuses, then whatever was there before is there again; another run has put its output there meanwhile, or
     /// somebody something else into the one that is to be replaced.
     pub(crate) fn publish(self) -> Result<()> {
-        let Output { path, set_aside, making, unfinished, force, .. } = self;
+        let Output { path, set_aside, making, unfinished, force, corrected, .. } = self;
         drop(set_aside);
-        manifest::write(making.path())?;
+        manifest::write(making.path(), corrected)?;
         open_permissions(making.path())?;
         if force && path.is_dir() {
             // Somebody may have put something into it meanwhile.

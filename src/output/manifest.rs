@@ -23,6 +23,9 @@ const COMMENT: &str = "\
 # It does not if there is anything else in this directory, or something that was changed since.
 ";
 
+/// Said of a trace whose times are corrected: its clock offsets were applied, and it needs none.
+const CORRECTED: &str = "# The times of this trace are corrected: no clock offsets apply to them.\n";
+
 /// Most bytes of a list: some hundred times those of a million locations would be wrong.
 const LONGEST: u64 = 1 << 30;
 
@@ -32,18 +35,18 @@ const NAMED: usize = 3;
 /// Everything below a directory: the size of each file, none for a directory, under the name that the list has for it.
 type DirectoryEntries = BTreeMap<String, Option<u64>>;
 
-/// Writes the list of everything in `directory` into it.
+/// Writes the list of everything in `directory` into it, and whether that is a trace with `corrected` times.
 ///
 /// # Errors
 /// The directory cannot be read, or the list not be written.
-pub(super) fn write(directory: &Path) -> Result<()> {
+pub(super) fn write(directory: &Path, corrected: bool) -> Result<()> {
     let mut entries = DirectoryEntries::new();
     let mut youngest = SystemTime::UNIX_EPOCH;
     walk(directory, &mut |name, metadata| {
         youngest = youngest.max(modified(metadata));
         entries.insert(name, metadata.is_file().then_some(metadata.len()));
     })?;
-    let mut text = format!("{HEAD}\n{COMMENT}");
+    let mut text = format!("{HEAD}\n{COMMENT}{}", if corrected { CORRECTED } else { "" });
     for (name, size) in &entries {
         // Writing to a string cannot fail.
         let _ = match size {
@@ -129,6 +132,13 @@ fn names(list: &[&String]) -> String {
     text
 }
 
+/// Whether the list in `directory` says that the times of the trace there are corrected; not if there is no list, or it cannot be read.
+pub(crate) fn is_corrected(directory: &Path) -> bool {
+    let mut comments = vec![0; HEAD.len() + 1 + COMMENT.len() + CORRECTED.len()];
+    clc_archive::open_file(&directory.join(WRITTEN_LIST))
+        .is_ok_and(|mut file| file.0.read_exact(&mut comments).is_ok() && comments.ends_with(CORRECTED.as_bytes()))
+}
+
 /// What the list in a directory has, and when it was written; nothing if there is none that this program wrote.
 fn read(directory: &Path) -> Result<Option<(DirectoryEntries, SystemTime)>> {
     let path = directory.join(WRITTEN_LIST);
@@ -204,7 +214,7 @@ mod tests {
         std::fs::write(directory.path().join("traces.otf2"), "anchor").unwrap();
         std::fs::write(directory.path().join("traces/0.evt"), "events").unwrap();
         std::fs::write(directory.path().join(OsStr::from_bytes(b"100%\xff\n")), "").unwrap();
-        write(directory.path()).unwrap();
+        write(directory.path(), false).unwrap();
         directory
     }
 
@@ -290,7 +300,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = File::create(directory.path().join("x")).unwrap();
         file.set_modified(SystemTime::now() + Duration::from_secs(3600)).unwrap();
-        write(directory.path()).unwrap();
+        write(directory.path(), false).unwrap();
         check(directory.path(), Path::new("out")).unwrap();
     }
 }

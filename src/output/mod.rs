@@ -3,7 +3,7 @@
 pub mod conflicts;
 pub(crate) mod directory;
 pub mod files;
-mod manifest;
+pub(crate) mod manifest;
 pub mod memory;
 mod orphans;
 pub(crate) mod paths;

@@ -10,7 +10,7 @@ mod json;
 mod model;
 mod text;
 
-pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, FurtherClocks, NodeClock};
 pub use clc_execution::waiting::WaitKind;
 pub(crate) use csv::{CsvTable, analysis_csv};
 pub use html::evaluation_plot;

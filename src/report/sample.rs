@@ -211,6 +211,7 @@ fn clocks() -> ClockEstimate {
         skew_estimated_seconds: 2.5e-7,
         skew_median_recorded_seconds: 7.5e-6,
         skew_median_estimated_seconds: 5e-7,
+        further: FurtherClocks { pairs: 3, clocks: 2, drift_ppm: 1.5, ..FurtherClocks::default() },
         pairs: vec![ClockPair {
             a: 0,
             b: 16,

@@ -44,6 +44,8 @@ pub struct OutputRequest<'a> {
     pub events: Option<&'a str>,
     /// Whether it has a directory for the truth.
     pub with_truth: bool,
+    /// Whether its times are corrected ones.
+    pub corrected: bool,
 }
 
 impl Session<'_> {
@@ -61,6 +63,7 @@ impl Session<'_> {
             let input = self.opened.archive.directory();
             let events = wanted.events.unwrap_or(self.opened.archive.event_directory());
             Output::prepare(wanted.path, input, events, wanted.force).and_then(|mut prepared| {
+                prepared.corrected = wanted.corrected;
                 prepared.warnings.drain(..).for_each(|text| self.warnings.add(text));
                 if wanted.with_truth {
                     make_truth_directory(prepared.making())?;

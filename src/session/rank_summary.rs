@@ -1,5 +1,6 @@
 //! What one analysis rank knows about its part of a trace, for the report, and what of it is odd.
 
+use crate::output::manifest::is_corrected;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockCounts, Warnings};
 use clc_engine::matching::collectives::instances::CollectiveCounts;
@@ -68,7 +69,8 @@ fn list(things: &[impl ToString], most: usize, all: usize) -> String {
 }
 
 pub(super) fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
-    if !sum.no_offsets.is_empty() && opened.timelines.all.len() > 1 {
+    let needed = || opened.timelines.all.len() > 1 && !is_corrected(opened.archive.directory());
+    if !sum.no_offsets.is_empty() && needed() {
         sum.warnings.add(format!(
             "{} of {} locations have no clock offset; their recorded times are taken as global: {}",
             sum.no_offsets.len(),

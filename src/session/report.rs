@@ -12,6 +12,10 @@ use clc_engine::replay::passes::Passes;
 use clc_trace::{Result, Ticks};
 use controlled_logical_clock::{CorrectionForm, Parameters};
 
+/// Most clocks, and most pairs of clocks, in a report. Chosen by hand: they take some 8 MB as JSON, and are all that a machine of as many nodes has; more would make reports of
+/// a hundred thousand processes too large to be read at once.
+const LISTED: usize = 16_384;
+
 /// What a session has found, on this rank; what is said to be on rank 0 is nothing elsewhere.
 pub struct Findings<'a> {
     /// The trace before a correction.
@@ -164,7 +168,7 @@ impl Session<'_> {
             program: summary::program(self.transport, findings.command_line),
             parameters: summary::parameters(&load_options, loaded.latency_basis, merged.clocks, resolution, constants),
             trace: merged.trace,
-            clocks,
+            clocks: clocks.map(|estimate| estimate.bounded(LISTED)),
             matching: merged.matching,
             violations,
             replay: findings.corrected.as_ref().map(|(_, passes, ..)| summary::replay(passes, resolution)),

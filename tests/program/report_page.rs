@@ -92,6 +92,30 @@ fn the_details_are_the_same_on_any_number_of_ranks() {
     assert_eq!(stage["operations"][0]["violated"].as_u64(), Some(messages));
 }
 
+/// Processes that turned out not to share the clock of their node, and those that do.
+#[test]
+fn every_clock_has_its_curve() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let trace = simulated(directory.path(), &["--ranks", "8", "--ranks-per-node", "4", "--events", "2k"]);
+    let curves = |per_process: &[&str], measurements: &str| -> Vec<String> {
+        let perturb = ["--anyway", "--force", "--clock", "offset=100ms,drift=20ppm", "--measurements", measurements];
+        run(alone().arg("perturb").arg(&trace).arg(at("wrong")).args(perturb).args(per_process)).expect(0, "perturb");
+        let dry = ["--dry-run", "--quiet", "--force", "--report"];
+        run(alone().arg(at("wrong")).args(dry).arg(at("r.json")).arg("--html").arg(at("p.html"))).expect(0, "correct");
+        let page = read(&at("p.html"));
+        assert!(page.contains("<title>wrong: corrected</title>"));
+        let report: Value = serde_json::from_str(&read(&at("r.json"))).expect("JSON");
+        let curves = report["details"]["clock_error"]["nodes"].as_array().expect("a list");
+        curves.iter().map(|c| format!("{} {} {}", c["name"], c["first_process"], c["processes"])).collect()
+    };
+    for measurements in ["0", "2"] {
+        assert_eq!(curves(&[], measurements), ["\"node0\" 0 4", "\"node1\" 4 4"]);
+        let own: Vec<String> = (0..8).map(|rank| format!("\"node{}\" {rank} 1", rank / 4)).collect();
+        assert_eq!(curves(&["--per-process"], measurements), own);
+    }
+}
+
 #[test]
 fn a_thousand_processes_make_a_page_of_less_than_five_megabytes() {
     let directory = tempfile::tempdir().expect("a directory");

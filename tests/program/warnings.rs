@@ -46,3 +46,20 @@ fn export_has_the_warnings_of_all_ranks() {
         assert_eq!(said[0], said[1]);
     }
 }
+
+/// Corrected times are global; offsets would be applied a second time.
+#[test]
+fn an_output_is_not_said_to_need_offsets() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let simulate = "--ranks 4 --events 500 --clock offset=1ms --measurements 0 --ranks-per-node 1 --quiet";
+    run(alone().arg("simulate").arg(at("wrong")).args(simulate.split(' '))).expect(0, "simulate");
+    run(alone().arg(at("wrong")).arg("-o").arg(at("right"))).expect(0, "correct");
+    run(alone().arg("convert").arg(at("right")).arg(at("right.clct"))).expect(0, "convert");
+    run(alone().arg("perturb").arg(at("right")).arg(at("bent")).args(["--clock", "offset=1us"])).expect(0, "perturb");
+    for (trace, needed) in [("wrong", true), ("right", false), ("right.clct", false), ("bent", false)] {
+        let said = run(alone().arg("check").arg(at(trace)));
+        assert!(said.status == 0 || trace == "wrong" || trace == "bent", "{}", said.stdout);
+        assert_eq!(said.stdout.contains("4 of 4 locations have no clock offset"), needed, "{trace}: {}", said.stdout);
+    }
+}

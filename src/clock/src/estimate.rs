@@ -4,6 +4,7 @@ use crate::Method;
 use crate::reference::Reference;
 use clc_trace::Ticks;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What the messages told about the clocks, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +52,75 @@ pub struct ClockEstimate {
     pub pairs: Vec<ClockPair>,
     /// Every clock: of a node, or of a process where a node has no common clock.
     pub clocks: Vec<NodeClock>,
+    /// What is left out of these two ([`ClockEstimate::bounded`]).
+    #[serde(default)]
+    pub further: FurtherClocks,
+}
+
+/// Pairs and clocks that are left out of the lists of an estimate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct FurtherClocks {
+    /// Number of pairs.
+    pub pairs: u64,
+    /// Number of clocks.
+    pub clocks: u64,
+    /// Their largest drift, in millionths, whether slow or fast.
+    pub drift_ppm: f64,
+    /// Their largest residual.
+    pub residual_seconds: f64,
+    /// Their largest uncertainty that is known.
+    pub uncertainty_seconds: f64,
+    /// Number of them whose uncertainty is not known.
+    pub uncertainty_unknown: u64,
+}
+
+impl FurtherClocks {
+    /// With one more clock left out.
+    fn and(self, clock: &NodeClock) -> FurtherClocks {
+        FurtherClocks {
+            pairs: self.pairs,
+            clocks: self.clocks + 1,
+            drift_ppm: self.drift_ppm.max(clock.drift_ppm.abs()),
+            residual_seconds: self.residual_seconds.max(clock.residual_seconds),
+            uncertainty_seconds: self.uncertainty_seconds.max(clock.uncertainty_seconds.unwrap_or(0.0)),
+            uncertainty_unknown: self.uncertainty_unknown + u64::from(clock.uncertainty_seconds.is_none()),
+        }
+    }
+}
+
+impl ClockEstimate {
+    /// The same with at most `most` pairs and as many clocks: the pairs that agree least with the estimate, the clocks that are known least, and of all others what
+    /// [`FurtherClocks`] has. Their order stays.
+    #[must_use]
+    pub fn bounded(mut self, most: usize) -> ClockEstimate {
+        let hull = self.chosen == Method::Hull;
+        let worst = |pair: &ClockPair| if hull { -pair.deviation_seconds } else { pair.deviation_seconds };
+        let left = keep_largest(&mut self.pairs, most, worst);
+        self.further.pairs += left.len() as u64;
+        let unknown = |clock: &NodeClock| clock.uncertainty_seconds.unwrap_or(f64::INFINITY);
+        let left = keep_largest(&mut self.clocks, most, unknown);
+        self.further = left.iter().fold(self.further, FurtherClocks::and);
+        self
+    }
+
+    /// Of all clocks, listed or not: what would be left out if none were listed.
+    pub fn all_clocks(&self) -> FurtherClocks {
+        self.clocks.iter().fold(self.further, FurtherClocks::and)
+    }
+}
+
+/// Leaves the `most` elements with the largest values in a list, in their order, and returns the others.
+fn keep_largest<T>(list: &mut Vec<T>, most: usize, value: impl Fn(&T) -> f64) -> Vec<T> {
+    if list.len() <= most {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..list.len()).collect();
+    order.sort_by(|&x, &y| value(&list[y]).total_cmp(&value(&list[x])));
+    let kept: BTreeSet<usize> = order.into_iter().take(most).collect();
+    let (listed, left): (Vec<_>, Vec<_>) =
+        std::mem::take(list).into_iter().enumerate().partition(|(place, _)| kept.contains(place));
+    *list = listed.into_iter().map(|(_, element)| element).collect();
+    left.into_iter().map(|(_, element)| element).collect()
 }
 
 /// What the quickest messages take.
@@ -117,4 +187,50 @@ pub struct ClockPair {
     pub offset_error_seconds: Option<f64>,
     /// Standard error of the drift; for `regression` only.
     pub drift_error_ppm: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(first_process: u32, drift_ppm: f64, uncertainty_seconds: Option<f64>) -> NodeClock {
+        let residual_seconds = f64::from(first_process);
+        NodeClock {
+            first_process,
+            reference: false,
+            observations: 1,
+            hops: None,
+            drift_ppm,
+            residual_seconds,
+            uncertainty_seconds,
+            steps: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_least_known_clocks_are_listed_and_all_are_counted() {
+        let mut clocks = vec![
+            clock(0, -9.0, Some(1.0)),
+            clock(1, 2.0, Some(5.0)),
+            clock(2, 3.0, None),
+            clock(3, 1.0, Some(3.0)),
+            clock(4, 1.0, Some(2.0)),
+        ];
+        let all = clocks.iter().fold(FurtherClocks::default(), FurtherClocks::and);
+        let left = keep_largest(&mut clocks, 2, |clock| clock.uncertainty_seconds.unwrap_or(f64::INFINITY));
+        assert_eq!(clocks.iter().map(|clock| clock.first_process).collect::<Vec<_>>(), [1, 2]);
+        let further = left.iter().fold(FurtherClocks::default(), FurtherClocks::and);
+        let expected = FurtherClocks {
+            pairs: 0,
+            clocks: 3,
+            drift_ppm: 9.0,
+            residual_seconds: 4.0,
+            uncertainty_seconds: 3.0,
+            uncertainty_unknown: 0,
+        };
+        assert_eq!(further, expected);
+        // Listed or not, the extremes of all are the same.
+        assert_eq!(clocks.iter().fold(further, FurtherClocks::and), all);
+        assert_eq!(keep_largest(&mut clocks, 2, |_| 0.0), []);
+    }
 }

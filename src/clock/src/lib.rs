@@ -74,7 +74,7 @@ pub mod windows;
 pub use clock::{Clock, ClockCursor};
 pub use clock_map::{ClockMap, RecordedOffsets};
 pub use collector::Collector;
-pub use estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock, ShortestMessages};
+pub use estimate::{ClockEstimate, ClockPair, ClockStep, FurtherClocks, NodeClock, ShortestMessages};
 #[doc(hidden)]
 pub use fit::example_fit;
 pub use fit::{AtOffsets, ClockFit, Unmeasured};

@@ -6,7 +6,7 @@ use clc_clock::Method;
 use clc_trace::Ticks;
 use clc_trace::format::{count, plural};
 
-/// Most rows of a table; all of them are in the JSON report. Chosen by hand: more make the page slow to open.
+/// Most rows of a table; more of them are in the JSON report. Chosen by hand: more make the page slow to open.
 const MOST_ROWS: usize = 256;
 
 pub(super) fn body(report: &Report) -> Option<String> {
@@ -180,6 +180,7 @@ fn pairs(estimate: &ClockEstimate) -> String {
     });
     let deviation = if estimate.chosen == Method::Hull { "margin" } else { "deviation" };
     let head = ["clocks", "offset at the beginning", "drift", deviation, "residual", "samples"];
-    let caption = format!("Pairs of clocks that exchange messages, {} of {}", pairs.len().min(MOST_ROWS), pairs.len());
+    let (shown, all) = (pairs.len().min(MOST_ROWS), pairs.len() as u64 + estimate.further.pairs);
+    let caption = format!("Pairs of clocks that exchange messages, {shown} of {all}");
     fold("Pairs of clocks", &table(&caption, &head, rows))
 }

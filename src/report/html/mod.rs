@@ -59,7 +59,7 @@ pub fn html(report: &Report) -> Result<String> {
         js = include_str!("page.js"),
     );
     Ok(document(&Page {
-        title: &format!("{}: {}", report.trace.name, summary::word(report)),
+        title: &format!("{}: {}", report.trace.title(), summary::word(report)),
         styles: &[],
         header: &summary::header(report),
         chapters: &chapters,

@@ -40,7 +40,7 @@ pub(super) fn header(report: &Report) -> String {
     format!(
         "<header>\n<p class=\"eyebrow\">clc-replay report · {name}</p>\n<h1><span class=\"badge {class}\">{word}</span> {sentence}</h1>\n\
          <p class=\"lede\"><code>{path}</code>: {events} of {processes} on {nodes} in {span}.{output}{incomplete}</p>\n{facts}</header>\n",
-        name = escape(&trace.name),
+        name = escape(&trace.title()),
         word = word(report),
         sentence = sentence(report),
         path = escape(&trace.path),

@@ -5,6 +5,7 @@ use clc_engine::matching::collectives::fences::Fences;
 use controlled_logical_clock::CorrectionForm;
 use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// What ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +91,15 @@ pub struct ParametersUsed {
     /// Which fences of windows were taken for barriers.
     #[serde(default)]
     pub fences: Fences,
+}
+
+impl TraceSummary {
+    /// What a title calls the trace: its directory, since tracers give all their archives the same name; or, where the path does not tell (`.`), the archive.
+    pub(crate) fn title(&self) -> String {
+        let path = Path::new(&self.path);
+        let directory = clc_archive::directory_of(path);
+        directory.file_name().map_or_else(|| self.name.clone(), |name| name.to_string_lossy().into_owned())
+    }
 }
 
 /// Number of locations by what pre-synchronisation does to their times.

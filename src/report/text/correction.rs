@@ -3,8 +3,8 @@
 use super::pairs::pairs;
 use super::table::{TextTable, labelled, shorten};
 use crate::report::{
-    CollectiveKind, Displacement, DoubtfulChannel, EventPlace, IntervalChange, Matching, NodeClock, Replay, ReplayForm,
-    Report, Stage, StageViolations, TraceSummary, Verdict, Warning, WorstKind,
+    CollectiveKind, Displacement, DoubtfulChannel, EventPlace, IntervalChange, Matching, Replay, ReplayForm, Report,
+    Stage, StageViolations, TraceSummary, Verdict, Warning, WorstKind,
 };
 use clc_clock::Method;
 use clc_trace::format::{bytes, count, duration, percent, plural};
@@ -93,32 +93,33 @@ pub(super) fn trace(report: &Report) -> String {
     let clocks = &parameters.clocks;
     let model = match parameters.presync {
         Method::None => "none: recorded times are taken as global".to_owned(),
-        method => format!(
-            "{}: {} piecewise, {} constant, {} unchanged",
-            report.clocks.as_ref().map_or(method, |estimate| estimate.chosen).name(),
-            count(clocks.piecewise),
-            count(clocks.constant),
-            count(clocks.identity)
-        ),
+        method => {
+            let kinds =
+                [(clocks.piecewise, "piecewise"), (clocks.constant, "constant"), (clocks.identity, "unchanged")];
+            let named = kinds.iter().filter(|(number, _)| *number > 0);
+            let named: Vec<String> =
+                named.map(|(number, kind)| format!("{} {kind}", plural(*number, "location"))).collect();
+            let chosen = report.clocks.as_ref().map_or(method, |estimate| estimate.chosen);
+            format!("{}: {}", chosen.name(), named.join(", "))
+        }
     };
     line("Clocks", model);
     if let Some(estimate) = &report.clocks {
         line("", format!("{} was requested: {}", estimate.requested.name(), estimate.reason));
-        let most = |of: fn(&NodeClock) -> f64| estimate.clocks.iter().map(of).fold(0.0, f64::max);
-        let (drift, residual) = (most(|clock| clock.drift_ppm.abs()), most(|clock| clock.residual_seconds));
         if !estimate.pairs.is_empty() {
-            let unknown = estimate.clocks.iter().filter(|clock| clock.uncertainty_seconds.is_none()).count() as u64;
-            let uncertainty = match most(|clock| clock.uncertainty_seconds.unwrap_or(0.0)) {
-                most if unknown == 0 => format!("uncertainty up to {}", duration(most)),
-                _ => format!("uncertainty unknown for {}", plural(unknown, "clock")),
+            let all = estimate.all_clocks();
+            let uncertainty = match all.uncertainty_unknown {
+                0 => format!("uncertainty up to {}", duration(all.uncertainty_seconds)),
+                unknown => format!("uncertainty unknown for {}", plural(unknown, "clock")),
             };
             line(
                 "",
                 format!(
-                    "estimated in {} of {}: drift up to {drift:.2} ppm, residual up to {}, {uncertainty}",
+                    "estimated in {} of {}: drift up to {:.2} ppm, residual up to {}, {uncertainty}",
                     plural(estimate.windows, "window"),
                     duration(estimate.window_seconds),
-                    duration(residual),
+                    all.drift_ppm,
+                    duration(all.residual_seconds),
                 ),
             );
             let left = |what: &str, recorded: f64, estimated: f64| {

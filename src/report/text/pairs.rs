@@ -5,7 +5,7 @@ use crate::report::Report;
 use clc_clock::Method;
 use clc_trace::format::{count, duration};
 
-/// Most rows; all of them are in the JSON report. Chosen by hand: with more, the rest of the report leaves the screen.
+/// Most rows; more of them are in the JSON report. Chosen by hand: with more, the rest of the report leaves the screen.
 const ROWS: usize = 8;
 
 /// The pairs that agree least with the estimate; nothing where the recorded clocks stayed.
@@ -35,8 +35,9 @@ pub(super) fn pairs(report: &Report, first: usize) -> String {
         ]);
     }
     let mut text = table.render(first);
-    if pairs.len() > ROWS {
-        text += &format!("  and {} more, see the JSON report\n", pairs.len() - ROWS);
+    let more = pairs.len().saturating_sub(ROWS) as u64 + estimate.further.pairs;
+    if more > 0 {
+        text += &format!("  and {} more, see the JSON report\n", count(more));
     }
     text
 }

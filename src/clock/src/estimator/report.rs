@@ -4,7 +4,7 @@ use super::Estimator;
 use super::knots::shows;
 use crate::Method;
 use crate::clock_map::ClockMap;
-use crate::estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+use crate::estimate::{ClockEstimate, ClockPair, ClockStep, FurtherClocks, NodeClock};
 use crate::grid::Grid;
 use crate::observations::Offsets;
 use crate::reference::{PairLine, Reference, skew_to_median};
@@ -137,6 +137,7 @@ impl Estimator {
                 .fold(0.0, |sum, off| sum + off),
             pairs,
             clocks: nodes,
+            further: FurtherClocks::default(),
         }
     }
 
