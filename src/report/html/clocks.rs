@@ -141,6 +141,14 @@ fn estimated(estimate: &ClockEstimate) -> String {
             clock.hops.map_or("unknown".to_owned(), |hops| count(hops.into())),
         ]
     });
+    if estimate.pairs.is_empty() {
+        return format!(
+            "<p>No clocks were estimated from messages. <em>{}</em> was requested, <em>{}</em> was used: {}.</p>\n",
+            escape(estimate.requested.name()),
+            escape(estimate.chosen.name()),
+            escape(&estimate.reason)
+        );
+    }
     let text = format!(
         "<p>Clocks were estimated from messages in {} of {}. <em>{}</em> was requested, <em>{}</em> was used: \
         {}.</p>\n",

@@ -28,10 +28,13 @@ pub(super) struct PlotFrame {
     pub bottom: f64,
 }
 
+/// Room for the title of the vertical axis and labels of ten characters beside it.
+const LEFT: f64 = 92.0;
+
 impl PlotFrame {
     /// With room for labels.
     pub(super) fn new(width: f64, height: f64) -> PlotFrame {
-        PlotFrame { width, height, left: 64.0, right: width - 16.0, top: 12.0, bottom: height - 44.0 }
+        PlotFrame { width, height, left: LEFT, right: width - 16.0, top: 12.0, bottom: height - 44.0 }
     }
 
     /// Where the share `x` of the width lies.

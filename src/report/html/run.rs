@@ -9,11 +9,17 @@ pub(super) fn body(report: &Report) -> String {
     passes(report) + &costs(report) + &left_out(report) + &again(report) + &warnings(report)
 }
 
+/// What the steps of a correction are, for who reads such a page for the first time.
+const STEPS: &str = "<p><em>Pre-synchronisation</em> converts the times of every clock to one common time, by clock offsets that were recorded or by clocks estimated from the \
+    messages. The <em>forward</em> replay follows the communication and advances each receive that still precedes its send; what comes after it on the same process \
+    keeps a part of that advance, which decays because intervals there count only γ times their length. The <em>backward</em> amortisation spreads each \
+    advance over the events before it, so that none jumps. Both are described in <code>docs/algorithm.md</code>.</p>\n";
+
 fn passes(report: &Report) -> String {
     let Some(replay) = &report.replay else { return String::new() };
     let form = match replay.form {
-        ReplayForm::Canonical => "operation by operation, one analysis rank per process",
-        ReplayForm::Dataflow => "batched timestamps",
+        ReplayForm::Canonical => "repeated the operations one by one, on one analysis rank per process",
+        ReplayForm::Dataflow => "exchanged timestamps in batches",
     };
     let error = |error: f64| if error.is_finite() { format!("{error:.2}") } else { "unbounded".to_owned() };
     let rows = replay.passes.iter().enumerate().flat_map(|(index, pass)| {
@@ -32,8 +38,9 @@ fn passes(report: &Report) -> String {
         }
         CorrectionForm::Paper => "the error of a pass is its largest advance over that",
     };
-    let mut text = format!(
-        "<p>The forward replay proceeded {form}. No γ can avoid an advance of {} (D<sub>0</sub>); {meaning}.</p>\n",
+    let mut text = STEPS.to_owned();
+    text += &format!(
+        "<p>The forward replay {form}. No γ can avoid an advance of {} (D<sub>0</sub>); {meaning}.</p>\n",
         duration(replay.d0_seconds)
     );
     if let Some(common) = &replay.common_motion {

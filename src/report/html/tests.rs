@@ -144,3 +144,33 @@ fn the_part_of_the_clock_error_that_is_not_zero_is_shown() {
     }
     assert!(html(&report).expect("a page").contains(shown));
 }
+
+/// A page says what its words mean, and nothing about what was not done.
+#[test]
+fn pages_explain_themselves() {
+    let mut report = sample::corrected();
+    let page = html(&report).expect("a page");
+    for text in [
+        "<title>lulesh: corrected</title>",
+        "clc-replay report · lulesh",
+        "<em>Pre-synchronisation</em> converts",
+        "The forward replay exchanged timestamps in batches.",
+        "the receive is 4.50 µs before the send",
+        "<p class=\"relation\">send and receive have the same time</p>",
+        "Clocks were estimated from messages in 512 windows of 250 ms.",
+        "Shown are the 2 clocks that were corrected most; 2 are not shown.",
+        "1 of 4</caption>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    report.parameters.latency.same_node_seconds = 0.0;
+    let hint = "send and receive have the same time, since no minimum latency is given (--latency)";
+    assert!(html(&report).expect("a page").contains(hint));
+    report.details.as_mut().expect("details").worst[0].operation = "barrier".into();
+    report.clocks.as_mut().expect("clocks").pairs.clear();
+    let page = html(&report).expect("a page");
+    assert!(page.contains("the end is 4.50 µs before the begin") && !page.contains("the receive is 4.50"));
+    assert!(page.contains("No clocks were estimated from messages.") && !page.contains("Clocks were estimated"));
+    report.trace.path = ".".into();
+    assert!(html(&report).expect("a page").contains("<title>traces: corrected</title>"));
+}

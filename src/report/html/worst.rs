@@ -34,8 +34,10 @@ pub(super) fn body(report: &Report) -> Option<String> {
         ]
     });
     html += &table(&format!("The worst violations, {stage}"), &["", "operation", "too early by", "from", "to"], rows);
+    let latency = &report.parameters.latency;
+    let instant = latency.same_node_seconds == 0.0 || latency.other_node_seconds == 0.0;
     for (index, case) in cases.iter().enumerate() {
-        html += &article(index + 1, case);
+        html += &article(index + 1, case, instant);
     }
     Some(html)
 }
@@ -45,7 +47,7 @@ fn place(at: &EventPlace) -> String {
     format!("{region}rank {}, location {}, event {}, {:.9} s", at.process, at.location, count(at.event.0), at.seconds)
 }
 
-fn article(number: usize, case: &Case) -> String {
+fn article(number: usize, case: &Case, instant: bool) -> String {
     let what = if case.operation == "message" { "message".to_owned() } else { escape(&case.operation) };
     let mut html = format!(
         "<article class=\"case\" id=\"case-{number}\"><h3>{number}. {what} from rank {} to rank {}, {} too early</h3>\n<div class=\"pair\">\n",
@@ -57,7 +59,7 @@ fn article(number: usize, case: &Case) -> String {
         let name = picture.stage.words();
         html += &format!(
             "<figure><figcaption>{name}</figcaption><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline of violation {number}, {name}\">{}</div></figure>\n",
-            draw(case, picture)
+            draw(case, picture, instant)
         );
     }
     html + "</div></article>\n"
@@ -67,7 +69,7 @@ fn rows(lane: &Lane) -> f64 {
     f64::from(lane.bars.iter().map(|bar| bar.level + 1).max().unwrap_or(1))
 }
 
-fn draw(case: &Case, picture: &Picture) -> String {
+fn draw(case: &Case, picture: &Picture, instant: bool) -> String {
     let [sender, receiver] = &picture.lanes;
     let seconds = picture.seconds.max(f64::MIN_POSITIVE);
     let x = |at: f64| LEFT + (at / seconds).clamp(0.0, 1.0) * (WIDTH - LEFT - 8.0);
@@ -91,14 +93,7 @@ fn draw(case: &Case, picture: &Picture) -> String {
         [upper, lower, bottom],
     );
     svg += &axis(seconds, bottom, x);
-    let apart = receiver.at_seconds - sender.at_seconds;
-    let relation = if apart == 0.0 {
-        "send and receive have the same time".to_owned()
-    } else if apart < 0.0 {
-        format!("the receive is {} before the send", duration(-apart))
-    } else {
-        format!("the receive is {} after the send", duration(apart))
-    };
+    let relation = relation(case, receiver.at_seconds - sender.at_seconds, instant);
     format!(
         "<svg class=\"timeline\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}: rank {} in {}, rank {} in {}; {relation}.\">{svg}</svg>\
          <p class=\"relation\">{relation}</p>",
@@ -108,6 +103,20 @@ fn draw(case: &Case, picture: &Picture) -> String {
         case.to.process,
         escape(case.to.region.as_deref().unwrap_or("unknown region")),
     )
+}
+
+/// In words how far what comes later is from what it waits for; `instant` if messages may take no time.
+fn relation(case: &Case, apart: f64, instant: bool) -> String {
+    let (cause, effect) = if case.operation == "message" { ("send", "receive") } else { ("begin", "end") };
+    if apart < 0.0 {
+        format!("the {effect} is {} before the {cause}", duration(-apart))
+    } else if apart > 0.0 {
+        format!("the {effect} is {} after the {cause}", duration(apart))
+    } else if instant {
+        format!("{cause} and {effect} have the same time, since no minimum latency is given (--latency)")
+    } else {
+        format!("{cause} and {effect} have the same time")
+    }
 }
 
 /// The regions of one side, the upper edge of which is at `top`.
