@@ -2,11 +2,11 @@
 
 use crate::cli::{ExportFormat, ExportOptions};
 use crate::commands::{Outcome, best_clocks, corrected};
-use crate::output::files;
-use crate::pipeline::export::{Exported, ExportedTimes, perfetto, violations};
+use crate::output::files::PendingFile;
+use crate::pipeline::export::{ExportedTimes, perfetto, violations};
 use crate::report::warnings_text;
 use crate::session::{Replayed, Session};
-use clc_engine::comm::{Transport, agree};
+use clc_engine::comm::{AnalysisRank, Transport, agree};
 use clc_trace::Result;
 use clc_trace::progress::Progress;
 
@@ -34,13 +34,20 @@ pub fn export(
     let times = ExportedTimes::new(session.transport, &loaded, correction.as_ref())?;
     let (from, to) = options.bounds(resolution)?;
     let window = times.window(from, to, resolution).map_err(|error| error.in_file(&options.trace))?;
+    let first = session.transport.rank() == AnalysisRank::FIRST;
+    let file = first.then(|| PendingFile::begin(&options.output, options.format.content(), options.force));
+    let file = agree(session.transport, file.transpose())?;
     let exported = match options.format {
-        ExportFormat::Perfetto => perfetto(session.transport, &session.opened, &times, window)?,
-        ExportFormat::ViolationsCsv => violations(session.transport, &session.opened, &times, window)?,
+        ExportFormat::Perfetto => perfetto(session.transport, &session.opened, &times, window, file)?,
+        ExportFormat::ViolationsCsv => violations(session.transport, &session.opened, &times, window, file)?,
     };
     session.unchanged()?;
-    let written = exported.map(|exported| write(options, &exported)).transpose();
-    let written = agree(session.transport, written)?;
+    let written = exported.map(|(file, contents)| {
+        file.publish()?;
+        let said = format!("Wrote {contents} to {}\n", options.output.display());
+        Ok(if options.to_stdout() { String::new() } else { said })
+    });
+    let written = agree(session.transport, written.transpose())?;
     Ok(written.zip(session.finish()?).map(|(said, finished)| {
         if options.to_stdout() {
             finished.warnings.iter().for_each(|warning| tracing::warn!("{}", warning.text));
@@ -48,13 +55,4 @@ pub fn export(
         }
         Outcome::Text(said + &warnings_text(&finished.warnings))
     }))
-}
-
-/// Writes the file; returns what to say about it.
-fn write(options: &ExportOptions, Exported { text, contents }: &Exported) -> Result<String> {
-    if options.to_stdout() {
-        return files::print(text.as_bytes()).map(|()| String::new());
-    }
-    files::write(&options.output, text.as_bytes(), options.format.content(), options.force)?;
-    Ok(format!("Wrote {contents} to {}\n", options.output.display()))
 }

@@ -8,7 +8,7 @@ use crate::output::signals::{SetAside, Unfinished};
 use clc_trace::{Error, Result};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -48,6 +48,68 @@ fn put(path: &Path, bytes: &[u8]) -> Result<()> {
         return std::fs::write(path, bytes).map_err(|error| failed(path, &error));
     }
     UnpublishedFile::create(path, path, bytes)?.publish()
+}
+
+/// A file that is written piece by piece and appears complete or not at all; standard output, devices and pipes get everything at the end.
+pub(crate) struct PendingFile {
+    path: PathBuf,
+    content: Content,
+    force: bool,
+    text: PendingText,
+}
+
+enum PendingText {
+    Beside(BufWriter<File>, UnpublishedFile),
+    /// What cannot be replaced in one step.
+    Held(Vec<u8>),
+}
+
+impl PendingFile {
+    /// To be written to `path`, where what is there is overwritten if `conflicts::allow` says so.
+    ///
+    /// # Errors
+    /// The operating system refuses, or there is something that may not be overwritten.
+    pub(crate) fn begin(path: &Path, content: Content, force: bool) -> Result<PendingFile> {
+        let named = STANDARD_OUTPUT.iter().any(|name| path == Path::new(name));
+        let text = if named || path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            PendingText::Held(Vec::new())
+        } else {
+            conflicts::allow(path, content, force)?;
+            let (file, pending) = UnpublishedFile::open(path, path)?;
+            PendingText::Beside(BufWriter::new(file), pending)
+        };
+        Ok(PendingFile { path: path.to_path_buf(), content, force, text })
+    }
+
+    /// Writes the next piece.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        match &mut self.text {
+            PendingText::Beside(file, _) => file.write_all(bytes).map_err(|error| failed(&self.path, &error)),
+            PendingText::Held(text) => {
+                text.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts it into its place.
+    ///
+    /// # Errors
+    /// As [`PendingFile::begin`].
+    pub(crate) fn publish(self) -> Result<()> {
+        match self.text {
+            PendingText::Held(text) => write(&self.path, &text, self.content, self.force),
+            PendingText::Beside(mut file, pending) => {
+                file.flush().map_err(|error| failed(&self.path, &error))?;
+                // Something may have come while the work was done.
+                conflicts::allow(&self.path, self.content, self.force)?;
+                pending.publish()
+            }
+        }
+    }
 }
 
 /// Writes files of these names into a directory: all of them, or none. The directory is made if it is not there; what is there is overwritten
@@ -179,15 +241,20 @@ impl Drop for Temporary {
 impl UnpublishedFile {
     /// For `place`, which the user calls `shown`.
     fn create(place: &Path, shown: &Path, bytes: &[u8]) -> Result<UnpublishedFile> {
+        let (mut file, pending) = UnpublishedFile::open(place, shown)?;
+        file.write_all(bytes).map_err(|error| failed(shown, &error))?;
+        Ok(pending)
+    }
+
+    /// The same, to be written.
+    fn open(place: &Path, shown: &Path) -> Result<(File, UnpublishedFile)> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let mut name = orphans::prefix(place.file_name().unwrap_or(OsStr::new("")));
         name.push(NUMBER.fetch_add(1, Ordering::Relaxed).to_string());
         let path = parent(place).join(name);
         let made = Unfinished::make(&path, || File::options().write(true).create_new(true).open(&path));
-        let (mut file, unfinished) = made.map_err(|error| failed(shown, &error))?;
-        let pending = UnpublishedFile { temporary: Temporary(path), unfinished, place: place.to_path_buf() };
-        file.write_all(bytes).map_err(|error| failed(shown, &error))?;
-        Ok(pending)
+        let (file, unfinished) = made.map_err(|error| failed(shown, &error))?;
+        Ok((file, UnpublishedFile { temporary: Temporary(path), unfinished, place: place.to_path_buf() }))
     }
 
     fn publish(self) -> Result<()> {
@@ -220,6 +287,38 @@ mod tests {
         let mut names: Vec<_> = std::fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["a", "b", "c", "d", "e"]);
+    }
+
+    #[test]
+    fn what_is_written_in_pieces_appears_as_a_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let content = Content::AnalysisTables;
+        let begun = || {
+            let mut file = PendingFile::begin(&path, content, true).unwrap();
+            ["first, ", "second"].iter().for_each(|text| file.add(text.as_bytes()).unwrap());
+            file
+        };
+        drop(begun());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left of it");
+        let file = begun();
+        assert!(!path.exists());
+        file.publish().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "first, second");
+        // Through a link, which stays.
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let mut file = PendingFile::begin(&link, content, true).unwrap();
+        file.add(b"third").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "first, second");
+        file.publish().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "third");
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        // What somebody has put there meanwhile is not overwritten.
+        let file = PendingFile::begin(&directory.path().join("other"), content, false).unwrap();
+        std::fs::write(directory.path().join("other"), "mine").unwrap();
+        assert!(file.publish().is_err());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Parts of a trace in forms that other tools read. Each analysis rank makes the text of its locations, rank 0 puts them in order:
-//! the same bytes for any number of ranks. What is exported has to fit into the memory of rank 0.
+//! the same bytes for any number of ranks. A rank other than the first holds the text of its own locations.
 
 mod flows;
+mod lines;
 mod perfetto;
 mod threads;
 mod times;
@@ -24,13 +25,4 @@ impl ExportWindow {
     fn holds(&self, time: i64) -> bool {
         (self.from..=self.to).contains(&time)
     }
-}
-
-/// What was exported.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Exported {
-    /// The file.
-    pub text: String,
-    /// How many regions, violations and messages it has, in words.
-    pub contents: String,
 }

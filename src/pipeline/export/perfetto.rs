@@ -1,9 +1,11 @@
 //! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages and other orders, metadata for names.
 
+use super::ExportWindow;
 use super::flows::{Flow, FlowEnd, Flows};
+use super::lines::Lines;
 use super::threads::ProcessFlows;
 use super::times::{ExportedClock, ExportedTimes};
-use super::{ExportWindow, Exported};
+use crate::output::files::PendingFile;
 use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
@@ -14,46 +16,42 @@ use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
 use std::collections::HashMap;
 
-/// Regions and messages in `window`, on rank 0. Processes are ranks, threads are locations. Collective over the analysis ranks.
+/// Writes regions and messages in `window` into `file`, which rank 0 has; there, returns the file and how many of each it has, in words. Processes are ranks,
+/// threads are locations. Collective over the analysis ranks.
 ///
 /// # Errors
-/// The event files cannot be read, failures of the transport.
+/// The event files cannot be read, the file cannot be written, failures of the transport.
 pub(crate) fn perfetto(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     times: &ExportedTimes<'_>,
     window: ExportWindow,
-) -> Result<Option<Exported>> {
-    let mut part = PartialExport::new(opened, times, window);
-    let outcome = part.locations();
+    file: Option<PendingFile>,
+) -> Result<Option<(PendingFile, String)>> {
+    let mut part = PartialExport::new(opened, times, window, Lines::new(file));
+    let outcome = part.begin(transport.rank()).and_then(|()| part.locations());
     agree(transport, outcome)?;
     let mut flows = Flows { times, window, places: &part.places }.gathered(transport)?;
-    let own = (std::mem::take(&mut part.lines), part.regions, std::mem::take(&mut part.flows));
+    let own = (part.regions, std::mem::take(&mut part.flows));
     let parts = gather_values(transport, AnalysisRank::FIRST, &own)?;
-    Ok(parts.map(|mut parts| {
-        let regions = parts.iter().map(|(_, regions, _)| regions).sum();
-        flows.extend(parts.iter_mut().flat_map(|(.., flows)| std::mem::take(flows)));
-        flows.sort_unstable();
-        let messages = flows.iter().filter(|flow| flow.operation.is_none()).count() as u64;
-        let orders = flows.len() as u64 - messages;
-        // All regions before all arrows: which rank hosts what is not to be seen.
-        let mut all: Vec<String> = parts.into_iter().flat_map(|(lines, ..)| lines).collect();
-        all.extend((0..).zip(&flows).flat_map(|(place, flow)| part.flow(place, flow)));
-        let text = escaped(format!(
-            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"generator\":\"{GENERATOR}\"}},\"traceEvents\":[\n{}\n]}}\n",
-            all.join(",\n")
-        ));
-        let mut contents = format!("{} and {}", plural(regions, "region"), plural(messages, "message"));
-        if orders > 0 {
-            contents = format!(
-                "{}, {} and {}",
-                plural(regions, "region"),
-                plural(messages, "message"),
-                plural(orders, "other order")
-            );
-        }
-        Exported { text, contents }
-    }))
+    // All regions before all arrows: which rank hosts what is not to be seen.
+    let file = std::mem::replace(&mut part.lines, Lines::new(None)).joined(transport)?;
+    let Some((parts, file)) = parts.zip(file) else { return agree(transport, Ok(None)) };
+    let regions = parts.iter().map(|(regions, _)| regions).sum();
+    flows.extend(parts.into_iter().flat_map(|(_, flows)| flows));
+    flows.sort_unstable();
+    part.lines = Lines::Written(file);
+    let outcome = part.arrows(&flows);
+    agree(transport, outcome)?;
+    let Lines::Written(file) = part.lines else { return Ok(None) };
+    let messages = flows.iter().filter(|flow| flow.operation.is_none()).count() as u64;
+    let orders = flows.len() as u64 - messages;
+    let (regions, messages) = (plural(regions, "region"), plural(messages, "message"));
+    let contents = match orders {
+        0 => format!("{regions} and {messages}"),
+        orders => format!("{regions}, {messages} and {}", plural(orders, "other order")),
+    };
+    Ok(Some((file, contents)))
 }
 
 struct PartialExport<'a> {
@@ -65,14 +63,16 @@ struct PartialExport<'a> {
     /// Process and thread number by location.
     places: HashMap<LocationId, (u64, u64)>,
     /// One JSON object each: names and regions.
-    lines: Vec<String>,
+    lines: Lines,
+    /// What comes before the next object.
+    separator: &'static str,
     regions: u64,
     /// Arrows within processes.
     flows: Vec<Flow>,
 }
 
 impl<'a> PartialExport<'a> {
-    fn new(opened: &'a TraceHandle, times: &'a ExportedTimes<'a>, window: ExportWindow) -> Self {
+    fn new(opened: &'a TraceHandle, times: &'a ExportedTimes<'a>, window: ExportWindow, lines: Lines) -> Self {
         let definitions = &opened.definitions;
         let timelines = opened.timelines.all.iter().enumerate();
         let places = timelines.flat_map(|(process, timeline)| {
@@ -84,10 +84,38 @@ impl<'a> PartialExport<'a> {
             window,
             names: definitions.regions.iter().map(|region| (region.id, region.name.as_str())).collect(),
             places: places.collect(),
-            lines: Vec::new(),
+            lines,
+            separator: ",\n",
             regions: 0,
             flows: Vec::new(),
         }
+    }
+
+    /// Adds what is before all objects, on rank 0.
+    fn begin(&mut self, rank: AnalysisRank) -> Result<()> {
+        if rank != AnalysisRank::FIRST {
+            return Ok(());
+        }
+        self.separator = "";
+        let head = json!({"generator": GENERATOR});
+        self.lines.add(&format!("{{\"displayTimeUnit\":\"ns\",\"otherData\":{head},\"traceEvents\":[\n"))
+    }
+
+    /// Adds one object.
+    fn line(&mut self, object: &serde_json::Value) -> Result<()> {
+        self.lines.add(self.separator)?;
+        self.separator = ",\n";
+        self.lines.add(&escaped(object.to_string()))
+    }
+
+    /// Adds the arrows, and what is behind all objects.
+    fn arrows(&mut self, flows: &[Flow]) -> Result<()> {
+        for (place, flow) in (0..).zip(flows) {
+            let [start, end] = self.flow(place, flow);
+            self.line(&start)?;
+            self.line(&end)?;
+        }
+        self.lines.add("\n]}\n")
     }
 
     /// Microseconds after the first event of the trace: the format's unit.
@@ -108,7 +136,8 @@ impl<'a> PartialExport<'a> {
             };
             let named = json!({"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}});
             let sorted = json!({"ph": "M", "name": "process_sort_index", "pid": process, "tid": 0, "args": {"sort_index": process}});
-            self.lines.extend([named.to_string(), sorted.to_string()]);
+            self.line(&named)?;
+            self.line(&sorted)?;
             let several = timeline.locations.len() > 1;
             let mut within = several.then(|| ProcessFlows::new(opened, &calls, process, &timeline.locations));
             for (place, (local, number)) in (0..).zip(times.loaded.locations_of(shared)) {
@@ -116,7 +145,7 @@ impl<'a> PartialExport<'a> {
                 let definition = &opened.definitions.locations[location.index];
                 let named = json!({"ph": "M", "name": "thread_name", "pid": process, "tid": location.index,
                     "args": {"name": definition.name}});
-                self.lines.push(named.to_string());
+                self.line(&named)?;
                 let within = within.as_mut().map(|within| (within, place));
                 self.location(process, location, times.location(local, number), within).map_err(|error| {
                     error.in_file(&opened.archive.event_path(definition.id)).at_location(definition.id)
@@ -183,13 +212,13 @@ impl<'a> PartialExport<'a> {
             let (ts, end) = (self.microseconds(from), self.microseconds(to));
             let line = json!({"ph": "X", "name": name, "cat": kind, "pid": process, "tid": location.index,
                 "ts": rounded(ts), "dur": rounded(end - ts)});
-            self.lines.push(line.to_string());
+            self.line(&line)?;
         }
         Ok(())
     }
 
     /// The two ends of the `place`-th arrow.
-    fn flow(&self, place: u64, flow: &Flow) -> [String; 2] {
+    fn flow(&self, place: u64, flow: &Flow) -> [serde_json::Value; 2] {
         let (name, kind) = flow.operation.as_deref().map_or(("message", "message"), |operation| (operation, "order"));
         // One receive event is one message, which has the same number in every window. What waits may wait for several others.
         let id = match flow.operation {
@@ -202,7 +231,7 @@ impl<'a> PartialExport<'a> {
             "ts": rounded(self.microseconds(began))});
         let end = json!({"ph": "f", "bp": "e", "name": name, "cat": kind, "id": id, "pid": to.0, "tid": to.1,
             "ts": rounded(self.microseconds(ended))});
-        [start.to_string(), end.to_string()]
+        [start, end]
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) struct CsvTable {
 impl CsvTable {
     /// With the names of the columns.
     pub(crate) fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> CsvTable {
-        let mut records = CsvTable { writer: csv::WriterBuilder::new().flexible(true).from_writer(Vec::new()) };
+        let mut records = CsvTable { writer: writer() };
         records.add(header);
         records
     }
@@ -25,8 +25,17 @@ impl CsvTable {
     }
 
     /// The whole table as text.
-    pub(crate) fn into_text(self) -> String {
-        let bytes = self.writer.into_inner().unwrap_or_default();
+    pub(crate) fn into_text(mut self) -> String {
+        self.take_text()
+    }
+
+    /// The text of what was added since it was taken last.
+    pub(crate) fn take_text(&mut self) -> String {
+        let bytes = std::mem::replace(&mut self.writer, writer()).into_inner().unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()
     }
+}
+
+fn writer() -> Writer<Vec<u8>> {
+    csv::WriterBuilder::new().flexible(true).from_writer(Vec::new())
 }

@@ -154,7 +154,7 @@ fn pages_explain_themselves() {
         "<title>lulesh: corrected</title>",
         "clc-replay report · lulesh",
         "<em>Pre-synchronisation</em> converts",
-        "The forward replay exchanged timestamps in batches.",
+        "The forward replay repeated the operations one by one, on one analysis rank per process.",
         "the receive is 4.50 µs before the send",
         "<p class=\"relation\">send and receive have the same time</p>",
         "Clocks were estimated from messages in 512 windows of 250 ms.",

@@ -181,16 +181,16 @@ fn states_are_where_they_were() {
         let (_, rest) = rect.split_once(&format!(" {name}=\"")).expect("an attribute");
         rest.split('"').next().and_then(|text| text.parse().ok()).expect("a number")
     };
-    // From 64 to 884: rank 0 computes in the first half, waits in the second; rank 3 computes.
+    // From 92 to 884: rank 0 computes in the first half, waits in the second; rank 3 computes.
     let rects: Vec<&str> = lines.split("<rect ").skip(1).collect();
     assert_eq!(rects.len(), 7, "{lines}");
     let first = |rect: &str| (rect.split('"').nth(1).map(str::to_owned), number(rect, "x"), number(rect, "width"));
     let (word, x, width) = first(rects[0]);
-    assert!(word.as_deref() == Some("w0") && x == 64.0 && (width - 410.0).abs() < 10.0, "{x} {width}");
+    assert!(word.as_deref() == Some("w0") && x == 92.0 && (width - 396.0).abs() < 10.0, "{x} {width}");
     let (word, x, width) = first(rects[1]);
     assert!(word.as_deref() == Some("w1") && (x + width - 884.0).abs() < 0.2, "{x} {width}");
     let (word, x, width) = first(rects[6]);
-    assert!(word.as_deref() == Some("w0") && x == 64.0 && (width - 820.0).abs() < 0.2, "{x} {width}");
+    assert!(word.as_deref() == Some("w0") && x == 92.0 && (width - 792.0).abs() < 0.2, "{x} {width}");
 }
 
 #[test]
