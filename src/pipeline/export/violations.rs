@@ -19,7 +19,7 @@ receiver_rank,receiver_location,receiver_event,receiver_seconds,too_early_ticks,
 
 /// One violation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Violation {
+struct ViolationRow {
     /// Process, location and event of the receive.
     receiver: (u32, LocationId, EventNumber),
     message: bool,
@@ -32,7 +32,7 @@ struct Violation {
     early: i64,
 }
 
-impl Violation {
+impl ViolationRow {
     /// The line of the table; `origin` is the time of the first event.
     fn fields(&self, origin: Ticks, resolution: u64) -> Vec<String> {
         let seconds = |time: i64| format!("{:.12}", (Ticks(time) - origin).seconds(resolution));
@@ -90,7 +90,7 @@ pub(crate) fn violations(
         let (number, time) = (timeline.number(event), times[local][event]);
         let early = bounds[local][event] - time;
         let (receiver, message) = ((process, location, number), operation == "message");
-        Violation { receiver, message, operation: operation.to_owned(), sender, time, early }
+        ViolationRow { receiver, message, operation: operation.to_owned(), sender, time, early }
     };
     let mut lines = Vec::new();
     for ((channel, wanted), sends) in program.messages.incoming.iter().zip(&wanted).zip(sends) {
@@ -118,9 +118,9 @@ pub(crate) fn violations(
         }
     }
     let Some(parts) = gather_owned(transport, AnalysisRank::FIRST, lines)? else { return agree(transport, Ok(None)) };
-    let mut lines: Vec<Violation> = parts.into_iter().flatten().collect();
-    let fields = |line: &Violation| line.fields(origin, resolution);
-    let place = |line: &Violation| (line.receiver, line.message);
+    let mut lines: Vec<ViolationRow> = parts.into_iter().flatten().collect();
+    let fields = |line: &ViolationRow| line.fields(origin, resolution);
+    let place = |line: &ViolationRow| (line.receiver, line.message);
     lines.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| fields(a).cmp(&fields(b))));
     let messages = lines.iter().filter(|line| line.message).count() as u64;
     let contents = format!("{}, {} of them", plural(lines.len() as u64, "violation"), plural(messages, "message"));
