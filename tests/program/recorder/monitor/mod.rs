@@ -307,6 +307,7 @@ fn a_killed_process_is_named_within_a_second() {
         let (said, status) = job.until(|said| said["verdict"] == "failed");
         assert_eq!(status, 3);
         assert_eq!(said["ranks_to_blame"], serde_json::json!([1]), "{}", said["sentence"]);
+        assert!(said["starved_ranks"].is_array(), "{said}");
         let sentence = said["sentence"].as_str().expect("a sentence");
         assert!(sentence.starts_with("rank 1 (process ") && sentence.contains("without MPI_Finalize"), "{sentence}");
         let ago = said["ranks"][1]["seconds"].as_f64().expect("a number");
