@@ -83,16 +83,17 @@ fn controls(error: &ClockError, corrected: bool) -> String {
     html + "</fieldset></div>\n"
 }
 
-/// The node of a clock, and who has it.
+/// The node of a clock, and who has it if that are not all processes there.
 fn name(node: &NodeCurve) -> String {
-    let name = if node.name.is_empty() { "node" } else { &node.name };
-    if let Some(location) = node.location {
-        return format!("{name} (location {location})");
-    }
-    match node.first_process {
-        Some(first) if node.processes > 1 => format!("{name} (ranks {first} …, {})", node.processes),
-        Some(first) => format!("{name} (rank {first})"),
-        None => name.to_owned(),
+    let name = match node.first_process {
+        Some(first) if node.name.is_empty() => format!("node of rank {first}"),
+        _ if node.name.is_empty() => "node".to_owned(),
+        _ => node.name.clone(),
+    };
+    match (node.location, node.first_process) {
+        (Some(location), _) => format!("{name} (location {location})"),
+        (None, Some(rank)) if node.processes == 1 => format!("{name} (rank {rank})"),
+        _ => name,
     }
 }
 
