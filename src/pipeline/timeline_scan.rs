@@ -245,6 +245,10 @@ impl OneScan<'_> {
             for (on, begins) in &divided.operations {
                 match on {
                     Shared::Communicator(comm) => extract.order_operations(self.table.index(*comm)?, begins),
+                    Shared::Window(window) => {
+                        let window = self.table.window(*window);
+                        window.into_iter().for_each(|window| extract.order_operations(window, begins));
+                    }
                     Shared::Epochs(window) => {
                         self.table.window(*window).into_iter().for_each(|window| extract.order_epochs(window, begins));
                     }
@@ -258,6 +262,7 @@ impl OneScan<'_> {
 
     /// Finds the locations that have timelines of their own, puts their clocks right, and adds the steps that matter to `visits`.
     fn divide(&mut self, visits: &mut Vec<Visit>) -> Result<Divided> {
+        self.extractor.hand_on(self.threads.operations.finish());
         let divided = self.threads.divide(&self.loaded, self.refined, self.options, &mut self.warnings);
         if divided.is_divided() && self.refined.is_none() && self.options.presync.refines() {
             put_right(&divided, self.options, &mut self.loaded, visits, &mut self.threads.steps)?;

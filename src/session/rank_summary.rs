@@ -115,6 +115,11 @@ pub(super) fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
         ),
         (left.foreign_windows, "collective operations on windows without MPI processes are ignored"),
         (left.open_collectives, "collective operations without a begin or an end are ignored"),
+        (
+            left.unordered_collectives,
+            "threads of a process, with clocks of their own, take part in collective operations on a communicator or window that they share in an order that the trace does not tell: only what \
+            all possible orders have in common is kept",
+        ),
         (left.inter_collectives, "collective operations on inter-communicators with overlapping groups are ignored"),
     ];
     for (count, text) in counted {

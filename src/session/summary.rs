@@ -118,9 +118,14 @@ pub(super) fn gather(
             events: sum.events,
             events_by_kind: EventCount::sorted(sum.by_kind),
         },
-        loose_ends: [sum.leftovers.open_collectives, sum.leftovers.inter_collectives, sum.leftovers.foreign_windows]
-            .into_iter()
-            .fold(0, u64::saturating_add),
+        loose_ends: [
+            sum.leftovers.open_collectives,
+            sum.leftovers.unordered_collectives,
+            sum.leftovers.inter_collectives,
+            sum.leftovers.foreign_windows,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add),
         matching: Matching {
             calls_without_records: CallCount::sorted(sum.without_records),
             ..matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers)

@@ -41,6 +41,7 @@ mod replay_reference;
 mod replays_in_a_row;
 mod report_page;
 mod threads;
+mod threads_in_turns;
 mod threads_reference;
 mod warnings;
 mod windows_and_groups;

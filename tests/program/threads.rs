@@ -246,17 +246,17 @@ fn steps_without_a_partner_are_counted() {
 
 #[test]
 fn why_threads_with_collective_operations_stay_together_is_said() {
-    let meet = |t: i64| {
-        let (op, root) = (CollectiveOp::BARRIER, Root::None);
-        let ended = Collective { op, comm: CommId(0), root, sent: 0, received: 0 };
-        vec![(t, Event::MpiCollectiveBegin), (t + 50, Event::MpiCollectiveEnd(ended))]
-    };
-    // The worker is in the team before it is forked, and nothing tells which of the two is the first to meet the partner within the team.
-    let main = [vec![fork(200, 2), begin(201)], meet(310), vec![end(400), join(420)]].concat();
-    let worker = [vec![begin(150)], meet(210), vec![end(300)]].concat();
+    let (op, root) = (CollectiveOp::BARRIER, Root::None);
+    let ended = Collective { op, comm: CommId(0), root, sent: 0, received: 0 };
+    let complete = |t: i64| (t, Event::NonBlockingCollectiveComplete(ended, 7));
+    let started = |t: i64| (t, Event::NonBlockingCollectiveRequest(7));
+    // The first worker is in the team before it is forked, and nothing tells which of both requests of the workers the main thread completes first.
+    let main = vec![fork(200, 3), begin(201), complete(350), complete(360), end(400), join(420)];
+    let worker = |t: i64| vec![begin(t), started(t + 60), end(300)];
+    let partner = vec![(211, started(0).1), complete(351), (352, started(0).1), complete(361)];
     let directory = tempfile::tempdir().expect("a directory");
-    let partner = vec![([meet(211), meet(311)].concat(), 0)];
-    let path = written(directory.path(), &trace(vec![vec![(main, 0), (worker, 0)], partner]));
+    let threads = vec![(main, 0), (worker(150), 0), (worker(210), 0)];
+    let path = written(directory.path(), &trace(vec![threads, vec![(partner, 0)]]));
     let report = report(&path, &["check", "--presync", "none"], 3);
     assert_eq!(report["matching"]["threads"][0]["left_out"], 1, "{}", report["matching"]);
     let warnings = report["warnings"].to_string();

@@ -182,6 +182,9 @@ fn completions(
         // Those who give nothing leave it as the others do.
         contributions.of_others(comm, &mut |member, instance, negated| {
             let (op, class) = (comm.instances[instance].op, comm.instances[instance].class);
+            if !member.is_of_one() {
+                return;
+            }
             let own = &operations[member.timeline];
             let place = instance.place();
             let (begin, end) = (member.begins.at(place) as usize, member.ends.at(place) as usize);

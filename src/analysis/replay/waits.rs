@@ -72,7 +72,7 @@ pub(crate) fn waits(
     {
         contributions.latest(comm, &mut |member, instance, event, latest, rank| {
             let (cause, kind) = (comm.processes[rank].0, kind_of(&comm.instances[instance]));
-            search.until(member.timeline, event, latest, kind, Some(cause));
+            search.until(member.ended_on, event, latest, kind, Some(cause));
         });
     }
     for lock in locks {

@@ -137,7 +137,7 @@ impl Flows<'_> {
                     if let Some(at) = begin.filter(|_| member.sends[k]) {
                         arrivals.push((of(own), member.rank.0, at));
                     }
-                    let end = self.end(member.timeline, end, &times).filter(|end| self.window.holds(end.time));
+                    let end = self.end(member.ended_on, end, &times).filter(|end| self.window.holds(end.time));
                     if let Some(at) = end.filter(|_| member.receives[k]) {
                         let (operation, prefix) =
                             (instance.op.name().to_owned(), instance.class == CollectiveClass::Prefix);

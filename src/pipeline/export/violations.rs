@@ -107,7 +107,7 @@ pub(crate) fn violations(
     }
     for comm in &program.collectives.comms {
         for member in &comm.members {
-            let local = member.timeline;
+            let local = member.ended_on;
             for (instance, end) in comm.instances.iter().zip(member.ends.each()) {
                 let event = end as usize;
                 let (time, bound) = (times[local][event], bounds[local][event]);

@@ -164,11 +164,11 @@ impl<'a> DelaySearch<'a> {
             members.sort_unstable();
             self.members.push(members);
             for (number, member) in comm.members.iter().enumerate() {
-                self.hosted.insert((place, member.timeline), number);
+                self.hosted.insert((place, member.ended_on), number);
                 for (instance, end) in (0..).map(InstanceIndex).zip(member.ends.each()) {
-                    let operation = self.operations[member.timeline].of_event[end as usize];
-                    if self.is_main(member.timeline, operation) {
-                        ended[member.timeline].push((operation, end, place as u32, instance));
+                    let operation = self.operations[member.ended_on].of_event[end as usize];
+                    if self.is_main(member.ended_on, operation) {
+                        ended[member.ended_on].push((operation, end, place as u32, instance));
                     }
                 }
             }
@@ -337,6 +337,9 @@ impl<'a> DelaySearch<'a> {
             DelayerOperation::Collective((comm, instance)) => {
                 let (place, number) = self.member(process, comm)?;
                 let member = &self.program.collectives.comms[place].members[number];
+                if member.timeline != process {
+                    return None;
+                }
                 self.operations[process].of_event[member.begins.get(instance.place())? as usize]
             }
         };

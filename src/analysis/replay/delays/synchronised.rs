@@ -148,10 +148,10 @@ impl DelaySearch<'_> {
         for ((place, comm), contributions) in program.collectives.comms.iter().enumerate().zip(all) {
             let mut of_members = vec![Vec::new(); comm.members.len()];
             contributions.of_others(comm, &mut |member, instance, negated| {
-                let operation = operations[member.timeline].of_event[member.ends.at(instance.place()) as usize];
-                let number = self.hosted.get(&(place, member.timeline));
+                let operation = operations[member.ended_on].of_event[member.ends.at(instance.place()) as usize];
+                let number = self.hosted.get(&(place, member.ended_on));
                 let Some((&number, negated)) = number.zip(negated) else { return };
-                if comm.instances[instance].class != CollectiveClass::NToN || !self.is_main(member.timeline, operation)
+                if comm.instances[instance].class != CollectiveClass::NToN || !self.is_main(member.ended_on, operation)
                 {
                     return;
                 }
@@ -160,10 +160,10 @@ impl DelaySearch<'_> {
                     of_member.resize(comm.instances.len(), i64::MAX);
                 }
                 // Backward, times are negated.
-                let wait = waits[member.timeline].of(operation).filter(|wait| {
+                let wait = waits[member.ended_on].of(operation).filter(|wait| {
                     matches!(wait.kind, WaitKind::WaitAtNxn | WaitKind::WaitAtBarrier | WaitKind::WaitAtFence)
                 });
-                let enter = operations[member.timeline].stages[stage].enter[operation as usize];
+                let enter = operations[member.ended_on].stages[stage].enter[operation as usize];
                 of_member[instance.place()] = (-negated).max(enter + wait.map_or(0, |wait| wait.ticks));
             });
             first.push(of_members);

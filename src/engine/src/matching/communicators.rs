@@ -311,6 +311,8 @@ pub fn join_everywhere(
             *gaps = gaps.drain().map(|(key, gaps)| (renamed(key), gaps)).collect();
         }
         extract.collectives = extract.collectives.drain().map(|(comm, list)| (rename(comm), list)).collect();
+        extract.loose =
+            std::mem::take(&mut extract.loose).into_iter().map(|(comm, list)| (rename(comm), list)).collect();
     }
     Ok(merged.keys().map(|(_, comm)| comm).collect::<BTreeSet<_>>().len())
 }

@@ -3,6 +3,7 @@
 use crate::matching::comm_index::CommIndex;
 use crate::matching::hash::HashMap;
 use crate::matching::message_ends::{MessageEnd, MessageKey};
+use crate::matching::operation_begin::{CertainEnds, OperationBegin};
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::Gaps;
 use crate::matching::within::steps::ThreadCounts;
@@ -34,6 +35,8 @@ pub struct Leftovers {
     pub undefined_peer: u64,
     /// Collectives whose end was never recorded (or whose begin was not).
     pub open_collectives: u64,
+    /// Collectives of threads with clocks of their own, in an order that nothing tells, of which not both ends are certain.
+    pub unordered_collectives: u64,
     /// Collectives on inter-communicators.
     pub inter_collectives: u64,
     /// Collectives on communicators of one member.
@@ -57,6 +60,7 @@ impl Leftovers {
         self.cancelled += other.cancelled;
         self.undefined_peer += other.undefined_peer;
         self.open_collectives += other.open_collectives;
+        self.unordered_collectives += other.unordered_collectives;
         self.inter_collectives += other.inter_collectives;
         self.solo_collectives += other.solo_collectives;
         self.foreign_windows += other.foreign_windows;
@@ -99,6 +103,8 @@ pub struct Extract {
     pub undefined: Vec<(u32, bool)>,
     /// Collective participations by communicator (index into the definitions), in program order of the begins.
     pub collectives: HashMap<CommIndex, Vec<Participation>>,
+    /// Of communicators and windows on which threads with clocks of their own operate in an order that is not known: what is certain of each participation.
+    pub loose: BTreeMap<CommIndex, Vec<CertainEnds>>,
     /// The ends of synchronous sends, by the send.
     pub synchronous: HashMap<u32, u32>,
     /// Where receives were posted, by the receive; filled only where regions are read.
@@ -120,12 +126,16 @@ pub struct Extract {
 }
 
 impl Extract {
-    /// Puts the operations on a communicator in the order that the steps of the threads tell, given as locations and events of their begins. It stays as it is
+    /// Puts the operations on a communicator or window in the order that the steps of the threads tell. It stays as it is
     /// if operations of one timeline would be in another order than that has: then their times are equal, or the locations had to stay together.
-    pub fn order_operations(&mut self, comm: CommIndex, begins: &[(u32, EventNumber)]) {
+    pub fn order_operations(&mut self, comm: CommIndex, begins: &[OperationBegin]) {
         let Some(list) = self.collectives.get_mut(&comm) else { return };
+        if begins.len() < list.len() || begins.iter().any(|begin| begin.certain != CertainEnds::BOTH) {
+            self.loosen_operations(comm, begins);
+            return;
+        }
         let place_of: HashMap<(u32, EventNumber), usize> =
-            begins.iter().enumerate().map(|(place, &begin)| (begin, place)).collect();
+            begins.iter().enumerate().map(|(place, begin)| (begin.at(), place)).collect();
         let sync = &self.sync;
         let begin = |one: &Participation| (sync.location(one.begin as usize), sync.number(one.begin as usize));
         let mut ordered = list.clone();
@@ -136,15 +146,39 @@ impl Extract {
             last.insert(part, one.begin).is_none_or(|before| before < one.begin)
         });
         if ascend {
+            for one in &mut ordered {
+                let place = place_of.get(&begin(one));
+                one.part.accessed = place.is_some_and(|&place| begins[place].accessed);
+            }
             *list = ordered;
         }
     }
 
-    /// Puts the steps of epochs on a window in the order that the steps of the threads tell, given as locations and events of their records. They stay as they are if those of
+    /// Puts begins and ends of the operations on a communicator or window each in the order of the places that are certain.
+    fn loosen_operations(&mut self, comm: CommIndex, begins: &[OperationBegin]) {
+        let Some(list) = self.collectives.get_mut(&comm) else { return };
+        let sync = &self.sync;
+        let begin = |one: &Participation| (sync.location(one.begin as usize), sync.number(one.begin as usize));
+        let by_begin: HashMap<(u32, EventNumber), Participation> = list.iter().map(|one| (begin(one), *one)).collect();
+        let placed = |at: &OperationBegin| {
+            let (begun, ended) = (by_begin.get(&at.at())?, by_begin.get(&at.ended)?);
+            let part = MemberRecord { received: ended.part.received, accessed: false, ..begun.part };
+            Some(Participation { begin: begun.begin, end: ended.end, part })
+        };
+        // Without an end they are no operations for anybody.
+        let placed: Vec<Participation> = begins.iter().map_while(placed).collect();
+        let certain: Vec<CertainEnds> = begins[..placed.len()].iter().map(|begin| begin.certain).collect();
+        let uncertain = certain.iter().filter(|&&certain| certain != CertainEnds::BOTH).count();
+        self.leftovers.unordered_collectives += (list.len() - placed.len() + uncertain) as u64;
+        *list = placed;
+        self.loose.insert(comm, certain);
+    }
+
+    /// Puts the steps of epochs on a window in the order that the steps of the threads tell, given by their records. They stay as they are if those of
     /// one timeline would be in another order than that has.
-    pub fn order_epochs(&mut self, window: CommIndex, records: &[(u32, EventNumber)]) {
+    pub fn order_epochs(&mut self, window: CommIndex, records: &[OperationBegin]) {
         let place_of: BTreeMap<(u32, EventNumber), usize> =
-            records.iter().enumerate().map(|(place, &record)| (record, place)).collect();
+            records.iter().enumerate().map(|(place, record)| (record.at(), place)).collect();
         let (sync, part_of) = (&self.sync, &self.part_of);
         // The record is between the two ends of its call.
         let place = |event: u32, entered: bool| {

@@ -324,6 +324,7 @@ fn link(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collect
         let link = link as u32;
         let sync: &mut SyncTimeline = &mut extracts[member.timeline].sync;
         member.begins.each().for_each(|begin| sync.activate(begin, SyncKind::Begin, link));
+        let sync: &mut SyncTimeline = &mut extracts[member.ended_on].sync;
         member.ends.each().for_each(|end| sync.activate(end, SyncKind::End, link));
     }
 }

@@ -69,7 +69,7 @@ fn contradicted(transport: &mut dyn Transport, program: &Program) -> Result<Take
     }
     collective_bounds(transport, program, &times, |comm, instance, member, event, bound| {
         let comm = &program.collectives.comms[comm];
-        if comm.instances[instance].op == ASSUMED && bound > times[member.timeline][event as usize] {
+        if comm.instances[instance].op == ASSUMED && bound > times[member.ended_on][event as usize] {
             found.entry(comm.comm).or_default().insert(instance);
         }
     })?;
@@ -129,10 +129,11 @@ fn take_out(
         let Some(taken) = places.get(&comm.comm) else { continue };
         let stays: Vec<bool> = comm.numbered().map(|(place, _)| !taken.contains(&place)).collect();
         for member in &mut comm.members {
-            let timeline = Arc::make_mut(&mut timelines[member.timeline]);
             for (k, _) in stays.iter().enumerate().filter(|(_, stays)| !**stays) {
-                timeline.activate(member.begins.at(k), SyncKind::Local, 0);
-                timeline.activate(member.ends.at(k), SyncKind::Local, 0);
+                for (timeline, event) in [(member.timeline, member.begins.at(k)), (member.ended_on, member.ends.at(k))]
+                {
+                    Arc::make_mut(&mut timelines[timeline]).activate(event, SyncKind::Local, 0);
+                }
             }
             keep(member.begins.to_mut(), &stays);
             keep(member.ends.to_mut(), &stays);

@@ -24,7 +24,7 @@ pub fn bounds<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
         *latest = bound.max(*latest);
     })?;
     collective_bounds(transport, program, times, |_, _, member, event, bound| {
-        bounds[member.timeline][event as usize] = bound;
+        bounds[member.ended_on][event as usize] = bound;
     })?;
     Ok(bounds)
 }

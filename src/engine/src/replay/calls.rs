@@ -117,7 +117,11 @@ fn of_collectives(
     (wanted, long): (&OneWayDirections, i64),
     waits: &mut WaitsCollector<'_>,
 ) {
-    let clock = clocks[comm.timeline_of(member.rank)];
+    // How long it took can be told on one clock only.
+    if !member.is_of_one() {
+        return;
+    }
+    let clock = clocks[comm.ended_on(member.rank)];
     let times = times[member.timeline];
     for instance in member.received() {
         let of_hub = match comm.instances[instance].class {
@@ -177,6 +181,9 @@ fn between_ends(
     };
     let hubs: Vec<Option<(u32, usize)>> = comms.iter().map(hub_of).collect();
     let ended = |comm: &CollectiveComm, member: &HostedMember, instance: InstanceIndex| {
+        if !member.is_of_one() {
+            return None;
+        }
         let times = times[member.timeline];
         let (begin, end) =
             (times[member.begins.at(instance.place()) as usize], times[member.ends.at(instance.place()) as usize]);
@@ -208,7 +215,7 @@ fn between_ends(
         for &(number, member) in &shares[share] {
             let (comm, ends) = (&comms[number], &ends[number]);
             let Some((hub, _)) = hubs[number] else { continue };
-            let clock = clocks[comm.timeline_of(member.rank)];
+            let clock = clocks[comm.ended_on(member.rank)];
             if hub == clock {
                 continue;
             }

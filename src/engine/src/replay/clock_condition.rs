@@ -213,11 +213,11 @@ pub fn check_clock_condition<T: AsRef<[i64]> + Sync>(
     let comms = &program.collectives.comms;
     let mut early: Vec<Vec<bool>> = comms.iter().map(|comm| vec![false; comm.instances.len()]).collect();
     collective_bounds(transport, program, times, |comm, instance, member, event, bound| {
-        let excess = bound - times[member.timeline].as_ref()[event as usize];
+        let excess = bound - times[member.ended_on].as_ref()[event as usize];
         together.add(excess);
         if excess > 0 {
             early[comm][instance] = true;
-            EarlyEvent { excess, timeline: member.timeline, event, channel: 0 }.keep_if_worse(&mut worst);
+            EarlyEvent { excess, timeline: member.ended_on, event, channel: 0 }.keep_if_worse(&mut worst);
         }
     })?;
     collective_tallies(transport, program, &early, orders, &mut check)?;

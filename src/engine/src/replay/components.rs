@@ -28,7 +28,9 @@ pub(super) fn components(transport: &mut dyn Transport, program: &Program) -> Re
 fn join_members(program: &Program, forest: &mut Forest) {
     for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
         for member in &comm.members {
-            forest.join(program.number(member.timeline).0, comm.processes[member.rank].0);
+            for timeline in [member.timeline, member.ended_on] {
+                forest.join(program.number(timeline).0, comm.processes[member.rank].0);
+            }
         }
     }
 }

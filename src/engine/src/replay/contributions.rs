@@ -100,7 +100,11 @@ impl Contributions {
         for member in &comm.members {
             for (k, prefix) in prefix_indexes(comm) {
                 let (Some(event), _) = ends_of(member, k, direction) else { continue };
-                let time = times.at(member.timeline, event);
+                let timeline = match direction {
+                    Direction::Forward => member.timeline,
+                    Direction::Backward => member.ended_on,
+                };
+                let time = times.at(timeline, event);
                 let value = match direction {
                     Direction::Forward => time + contribution_latency(comm, k, member, &program.latency),
                     Direction::Backward => -(time - instance_latency(comm, k, member, &program.latency, shared)),

@@ -32,7 +32,7 @@ impl Forward {
         let mut bounds: Vec<Advances> = program.replay_timelines().map(bounds_of).collect();
         for comm in &program.collectives.comms {
             for member in &comm.members {
-                let bounds = &mut bounds[member.timeline];
+                let bounds = &mut bounds[member.ended_on];
                 for (end, &receives) in member.ends.each().zip(&member.receives) {
                     if receives {
                         bounds.wait(end as usize);
@@ -54,7 +54,7 @@ impl Forward {
     pub(crate) fn wait_at_every_end(&mut self, program: &Program) {
         for comm in &program.collectives.comms {
             for member in &comm.members {
-                let bounds = &mut self.advances[member.timeline];
+                let bounds = &mut self.advances[member.ended_on];
                 member.ends.each().for_each(|end| bounds.wait(end as usize));
             }
         }

@@ -157,7 +157,7 @@ impl Begins {
         let mut begins = Begins { all: vec![LatestBegins::default(); some.len() * groups], prefix: BTreeMap::new() };
         let first = some.start * groups;
         for member in &comm.members {
-            let clock = clocks[comm.timeline_of(member.rank)];
+            let clock = clocks[comm.begun_on(member.rank)];
             let (group, times) = (comm.group_of(member.rank), times[member.timeline]);
             for (k, instance) in comm.numbered().skip(some.start).take(some.len()) {
                 if !member.sends[k] || instance.class == CollectiveClass::Unconstrained {

@@ -11,6 +11,7 @@ use crate::matching::channels::{InChannel, Lengths, OutChannel};
 use crate::matching::collectives::instances::{
     CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, MemberPlace, Membership,
 };
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::sync::{MirroredLinks, SyncTimeline};
 use crate::replay::program::Program;
@@ -156,9 +157,9 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
         .members
         .iter()
         .map(|member| {
-            let timeline = &program.timelines[member.timeline];
+            let length = |timeline: LocalTimeline| program.timelines[timeline].len();
             let flags = |flags: &[bool]| flags.iter().rev().copied().collect();
-            let begins = member.ends.mirrored(timeline.len());
+            let begins = member.ends.mirrored(length(member.ended_on));
             let mut order: Vec<InstanceIndex> = Vec::new();
             if !begins.each().is_sorted() {
                 order = (0..begins.len() as u32).map(InstanceIndex).collect();
@@ -166,22 +167,25 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
             }
             HostedMember {
                 rank: rank(member.rank),
-                timeline: member.timeline,
+                timeline: member.ended_on,
+                ended_on: member.timeline,
+                loose: member.loose,
                 begins,
                 order,
-                ends: member.begins.mirrored(timeline.len()),
+                ends: member.begins.mirrored(length(member.timeline)),
                 sends: flags(&member.receives),
                 receives: flags(&member.sends),
             }
         })
         .collect();
     let mut mirrored = CollectiveComm { instances: instances.collect(), mirrored: true, ..comm.clone_without_lists() };
+    mirrored.own.iter_mut().for_each(|(_, timelines)| timelines.reverse());
     if renumbered {
         members.reverse();
         mirrored.processes = comm.processes.iter().rev().copied().collect();
         mirrored.spread = comm.spread.reversed();
         mirrored.rank_hosts.reverse();
-        mirrored.own = comm.own.iter().rev().map(|&(own, timeline)| (rank(own), timeline)).collect();
+        mirrored.own = mirrored.own.iter().rev().map(|&(own, timelines)| (rank(own), timelines)).collect();
     }
     CollectiveComm { members, ..mirrored }
 }
@@ -191,7 +195,6 @@ mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
     use crate::matching::channels::Trust;
-    use crate::matching::local_timeline::LocalTimeline;
     use crate::matching::sync::SyncKind;
     use clc_trace::{EventNumber, Ticks, TimelineNumber};
     use std::sync::Arc;

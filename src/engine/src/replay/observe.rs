@@ -78,8 +78,8 @@ fn bounds_of_member(
     clocks: &[u32],
 ) -> impl Iterator<Item = ((u32, u32), Vec<Bound>)> {
     let (comm, begins) = (&program.collectives.comms[comm], &begins[comm]);
-    let clock = clocks[comm.timeline_of(member.rank)];
-    let times = times[member.timeline];
+    let clock = clocks[comm.ended_on(member.rank)];
+    let times = times[member.ended_on];
     let mut from = BySender::default();
     for instance in member.received() {
         let at = times[member.ends.at(instance.place()) as usize];

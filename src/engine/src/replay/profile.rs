@@ -209,7 +209,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
         let ProfileInput { program, times, bounds, classes } = *self;
         for comm in &program.collectives.comms {
             for member in &comm.members {
-                let local = member.timeline;
+                let local = member.ended_on;
                 for (instance, end) in (0..).map(InstanceIndex).zip(member.ends.each()) {
                     let event = end as usize;
                     let bound = bounds[local][event];
@@ -221,7 +221,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
                     if excess > 0 {
                         let op = comm.instances[instance].op;
                         let question = SenderQuery::Instance { comm: comm.comm, instance, receiver: member.rank };
-                        let key = (Some(op.0), None, program.number(member.timeline));
+                        let key = (Some(op.0), None, program.number(local));
                         worsts.keep(key, EarlyReceive { excess, local, event, op: Some(op), question });
                     }
                 }

@@ -93,7 +93,7 @@ impl Program {
                 .comms
                 .iter()
                 .flat_map(|comm| &comm.members)
-                .any(|member| several(member.timeline, &member.begins) || several(member.timeline, &member.ends))
+                .any(|member| several(member.timeline, &member.begins) || several(member.ended_on, &member.ends))
     }
 
     /// Takes the pairs of a channel out of the replay, if an end of it is on this rank, `here`.

@@ -58,7 +58,7 @@ impl Violation {
             }
         })?;
         collective_bounds(transport, program, times, |_, _, member, event, bound| {
-            sums.total += excess(member.timeline, event, bound);
+            sums.total += excess(member.ended_on, event, bound);
         })?;
         Ok(sums)
     }

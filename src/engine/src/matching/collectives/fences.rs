@@ -18,7 +18,6 @@ use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
-use crate::matching::sync::SyncTimeline;
 use clc_trace::{CollectiveOp, CommRank, Result};
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
@@ -117,13 +116,15 @@ fn decide(fences: &[Fence], choice: Fences) -> Vec<bool> {
     }
 }
 
-/// What a member knows of its fences among `list`, which are the `fences`. Recorded times: they need no model of the clock.
-fn of_member(list: &[Participation], fences: &[usize], sync: &SyncTimeline, into: &mut [Fence]) {
+/// What a member knows of its fences among `list`, which are the `fences`. Recorded times: they need no model of the clock. Those of threads with different clocks cannot be compared.
+fn of_member(list: &[Participation], fences: &[usize], extract: &Extract, loose: bool, into: &mut [Fence]) {
+    let sync = &extract.sync;
     let time = |event: u32| sync.recorded_time(event as usize).unwrap_or(0);
+    let part = |own: &Participation| extract.part_of.get(sync.location(own.begin as usize) as usize);
     let mut before: Option<&Participation> = None;
     for (&k, fence) in fences.iter().zip(into) {
         let own = &list[k];
-        let (least, most) = match before {
+        let (least, most) = match before.filter(|before| !loose && part(before) == part(own)) {
             Some(before) => (time(own.begin) - time(before.end), time(own.end) - time(before.begin)),
             None => (Fence::UNKNOWN.least, Fence::UNKNOWN.most),
         };
@@ -166,7 +167,8 @@ pub(super) fn settle(
         let fences = fences_of(members, count);
         let mut known = vec![Fence::UNKNOWN; fences.len()];
         for (_, timeline, list) in members {
-            of_member(list, &fences, &extracts[*timeline].sync, &mut known);
+            let extract = &extracts[*timeline];
+            of_member(list, &fences, extract, extract.loose.contains_key(&window), &mut known);
         }
         outgoing.push((home_of(window), (window, known)));
     }

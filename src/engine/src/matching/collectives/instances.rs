@@ -35,8 +35,12 @@ number! {
 pub struct HostedMember {
     /// Its rank in the communicator.
     pub rank: CommRank,
-    /// Its timeline.
+    /// The timeline of its begins.
     pub timeline: LocalTimeline,
+    /// That of its ends: a thread may complete what another one, with another clock, has begun.
+    pub ended_on: LocalTimeline,
+    /// The begin and the end of an instance need not be of one operation of this process, as threads have made them in an order that is not known.
+    pub loose: bool,
     /// Begin event per instance.
     pub begins: EventList,
     /// End event per instance.
@@ -51,7 +55,12 @@ pub struct HostedMember {
 }
 
 impl HostedMember {
-    /// The instance that ends at the visited event `event` of the member's timeline.
+    /// Whether begin and end of an instance are of one operation and on one timeline.
+    pub fn is_of_one(&self) -> bool {
+        self.timeline == self.ended_on && !self.loose
+    }
+
+    /// The instance that ends at the visited event `event` of the timeline of its ends.
     pub(crate) fn ended_at(&self, event: usize) -> InstanceIndex {
         let place = self.ends.each().position(|end| end as usize == event);
         InstanceIndex(place.unwrap_or(0) as u32)
@@ -104,8 +113,8 @@ pub struct CollectiveComm {
     pub spread: Spread,
     /// Analysis rank that hosts each member, in communicator-rank order.
     pub rank_hosts: Vec<AnalysisRank>,
-    /// The members whose operations here are on timelines of their own, by rank; those of all others are on the timelines of their processes.
-    pub own: Vec<(CommRank, TimelineNumber)>,
+    /// The members whose operations here are on timelines of their own, by rank, with those of the begins and of the ends; those of all others are on the timelines of their processes.
+    pub own: Vec<(CommRank, [TimelineNumber; 2])>,
     /// Whether this is the communicator of the mirrored replay, in which ends send and begins receive.
     pub mirrored: bool,
 }
@@ -116,16 +125,28 @@ impl CollectiveComm {
         self.rank_hosts[rank]
     }
 
-    /// The timeline on which member `rank` operates.
+    /// The timelines on which member `rank` begins operations and ends them.
     #[inline]
-    pub(crate) fn timeline_of(&self, rank: CommRank) -> TimelineNumber {
+    fn timelines_of(&self, rank: CommRank) -> [TimelineNumber; 2] {
         let own = self.own.binary_search_by_key(&rank, |&(rank, _)| rank);
-        own.map_or_else(|_| TimelineNumber::of_process(self.processes[rank]), |place| self.own[place].1)
+        own.map_or_else(|_| [TimelineNumber::of_process(self.processes[rank]); 2], |place| self.own[place].1)
     }
 
-    /// The timelines on which the members operate, by rank.
+    /// The timeline on which member `rank` begins operations.
+    #[inline]
+    pub(crate) fn begun_on(&self, rank: CommRank) -> TimelineNumber {
+        self.timelines_of(rank)[0]
+    }
+
+    /// The timeline on which member `rank` ends operations.
+    #[inline]
+    pub(crate) fn ended_on(&self, rank: CommRank) -> TimelineNumber {
+        self.timelines_of(rank)[1]
+    }
+
+    /// The timelines on which the members begin operations, by rank.
     pub(crate) fn timelines(&self) -> impl Iterator<Item = TimelineNumber> + Clone {
-        (0..self.size).map(|rank| self.timeline_of(CommRank(rank)))
+        (0..self.size).map(|rank| self.begun_on(CommRank(rank)))
     }
 
     /// Number of groups of members that constrain each other, but nobody of their own: 2 of an inter-communicator, else 1.

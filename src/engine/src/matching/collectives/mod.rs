@@ -22,6 +22,7 @@ use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::operation_begin::CertainEnds;
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{CollectiveOp, CommRank, Error, MpiRank, Result, Root, TimelineNumber};
@@ -172,21 +173,24 @@ impl Collectives {
             self.memberships.push(Membership { comm: hosted, member: MemberPlace(members.len() as u32) });
             let (mut begins, mut ends) = (Vec::new(), Vec::new());
             let (mut sends, mut receives) = (Vec::new(), Vec::new());
-            let sync = &mut extracts[timeline].sync;
-            for (participation, &class) in list[..valid].iter().zip(&classes) {
+            let Extract { sync, loose, .. } = &mut extracts[timeline];
+            let loose = loose.get(&joining.comm);
+            for (k, (participation, &class)) in list[..valid].iter().zip(&classes).enumerate() {
                 if !joining.usable(participation, class) {
                     continue;
                 }
                 let role = role_between(class, rank, joining.first_group, joining.size(), &participation.part);
                 begins.push(participation.begin);
                 ends.push(participation.end);
-                sends.push(role.sends);
-                receives.push(role.receives);
+                let certain = loose.map_or(CertainEnds::BOTH, |loose| loose[k]);
+                sends.push(role.sends && certain.begin);
+                receives.push(role.receives && certain.end);
                 sync.activate(participation.begin, SyncKind::Begin, link);
                 sync.activate(participation.end, SyncKind::End, link);
             }
             let (begins, ends) = (begins.into(), ends.into());
-            members.push(HostedMember { rank, timeline, begins, ends, sends, receives, order: Vec::new() });
+            let (ended_on, loose, order) = (timeline, loose.is_some(), Vec::new());
+            members.push(HostedMember { rank, timeline, ended_on, loose, begins, ends, sends, receives, order });
         }
         Ok(Some((instances, members)))
     }

@@ -1,6 +1,6 @@
 //! Collective operations of locations that have got timelines of their own.
 //!
-//! A member of a [`CollectiveComm`] is one timeline. So a communicator whose operations a process makes on several timelines becomes several: one for each group of
+//! A member of a [`CollectiveComm`] begins its operations on one timeline, and ends them on one, mostly the same. So a communicator whose operations a process makes on several timelines becomes several: one for each group of
 //! timelines that have met in an operation, with the operations in which just those have met. The first of them keeps the index of the communicator, the
 //! others get indexes that nothing else has. Operations of one communicator do not wait for each other, so nothing is lost by that.
 
@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 /// Where the events of timelines that were taken apart have gone: timeline and event.
 pub(crate) type MovedEvents = BTreeMap<LocalTimeline, Vec<(LocalTimeline, u32)>>;
 
-/// What the host of a member tells the home of its communicator: the timeline of each of its operations.
+/// What the host of a member tells the home of its communicator: the timelines on which each of its operations begins and ends.
 #[derive(Serialize, Deserialize)]
 struct MemberTimelines {
     comm: CommIndex,
     rank: CommRank,
-    timelines: Vec<TimelineNumber>,
+    timelines: Vec<[TimelineNumber; 2]>,
 }
 
 /// What the home of a communicator tells its hosts: into what it is divided.
@@ -35,7 +35,7 @@ struct Pieces {
     /// The piece of each instance.
     of: Vec<u32>,
     /// Of each piece the members with timelines of their own, by rank.
-    own: Vec<Vec<(CommRank, TimelineNumber)>>,
+    own: Vec<Vec<(CommRank, [TimelineNumber; 2])>>,
 }
 
 /// Divides communicators, of which `moved` events have got other places; `number` is that of a timeline hosted here, and no communicator has an index from `unused` on.
@@ -93,15 +93,16 @@ fn pieces(
     for comm in comms {
         for member in &comm.members {
             let Some(moved) = moved.get(&member.timeline) else { continue };
-            let timelines: Vec<TimelineNumber> =
-                member.begins.each().map(|begin| number(moved[begin as usize].0)).collect();
-            if timelines.iter().any(|&timeline| timeline != number(member.timeline)) {
+            let of = |event: u32| number(moved[event as usize].0);
+            let ends = member.begins.each().zip(member.ends.each());
+            let timelines: Vec<[TimelineNumber; 2]> = ends.map(|(begin, end)| [of(begin), of(end)]).collect();
+            if timelines.iter().flatten().any(|&timeline| timeline != number(member.timeline)) {
                 let own = MemberTimelines { comm: comm.comm, rank: member.rank, timelines };
                 told.entry(comm.home).or_default().push(own);
             }
         }
     }
-    let mut members: BTreeMap<CommIndex, BTreeMap<CommRank, Vec<TimelineNumber>>> = BTreeMap::new();
+    let mut members: BTreeMap<CommIndex, BTreeMap<CommRank, Vec<[TimelineNumber; 2]>>> = BTreeMap::new();
     for own in exchange_values(transport, told)?.into_iter().flat_map(|(_, told)| told) {
         members.entry(own.comm).or_default().insert(own.rank, own.timelines);
     }
@@ -130,16 +131,16 @@ fn pieces(
 }
 
 /// Divides a communicator, some of whose `members` have operated on timelines of their own.
-fn divided(comm: &CollectiveComm, members: &BTreeMap<CommRank, Vec<TimelineNumber>>) -> Pieces {
-    let mut numbers: BTreeMap<Vec<TimelineNumber>, u32> = BTreeMap::new();
+fn divided(comm: &CollectiveComm, members: &BTreeMap<CommRank, Vec<[TimelineNumber; 2]>>) -> Pieces {
+    let mut numbers: BTreeMap<Vec<[TimelineNumber; 2]>, u32> = BTreeMap::new();
     let mut pieces = Pieces { comm: comm.comm, further: comm.comm, of: Vec::new(), own: Vec::new() };
     for (instance, _) in comm.numbered() {
-        let met: Vec<TimelineNumber> = members.values().map(|timelines| timelines[instance.place()]).collect();
+        let met: Vec<[TimelineNumber; 2]> = members.values().map(|timelines| timelines[instance.place()]).collect();
         let next = pieces.own.len() as u32;
         let piece = *numbers.entry(met).or_insert_with_key(|met| {
             let all = members.keys().zip(met).map(|(&rank, &timeline)| (rank, timeline));
-            let has_own = |&(rank, timeline): &(CommRank, TimelineNumber)| {
-                timeline != TimelineNumber::of_process(comm.processes[rank])
+            let has_own = |&(rank, timelines): &(CommRank, [TimelineNumber; 2])| {
+                timelines != [TimelineNumber::of_process(comm.processes[rank]); 2]
             };
             pieces.own.push(all.filter(has_own).collect());
             next
@@ -153,7 +154,7 @@ fn divided(comm: &CollectiveComm, members: &BTreeMap<CommRank, Vec<TimelineNumbe
 fn piece_of(
     comm: &CollectiveComm,
     moved: &MovedEvents,
-    own: Vec<(CommRank, TimelineNumber)>,
+    own: Vec<(CommRank, [TimelineNumber; 2])>,
     takes: impl Fn(InstanceIndex) -> bool,
 ) -> Result<CollectiveComm> {
     let taken: Vec<usize> =
@@ -165,15 +166,18 @@ fn piece_of(
         };
         let begins: Vec<_> = taken.iter().map(|&instance| place(member.begins.at(instance))).collect();
         let ends: Vec<_> = taken.iter().map(|&instance| place(member.ends.at(instance))).collect();
-        let timeline = begins.first().map_or(member.timeline, |&(timeline, _)| timeline);
-        if begins.iter().chain(&ends).any(|&(other, _)| other != timeline) {
-            return Err(Error::new("a collective operation in two timelines; this is a bug"));
+        let timeline_of = |places: &[(LocalTimeline, u32)]| places.first().map_or(member.timeline, |&(first, _)| first);
+        let (timeline, ended_on) = (timeline_of(&begins), timeline_of(&ends));
+        if begins.iter().any(|&(other, _)| other != timeline) || ends.iter().any(|&(other, _)| other != ended_on) {
+            return Err(Error::new("collective operations of a member in several timelines; this is a bug"));
         }
         let events = |places: Vec<(LocalTimeline, u32)>| -> Vec<u32> { places.into_iter().map(|(_, e)| e).collect() };
         let flags = |flags: &[bool]| taken.iter().map(|&instance| flags[instance]).collect();
         Ok(HostedMember {
             rank: member.rank,
             timeline,
+            ended_on,
+            loose: member.loose,
             begins: events(begins).into(),
             ends: events(ends).into(),
             sends: flags(&member.sends),

@@ -8,6 +8,15 @@ use crate::matching::sync::EventCoordinates;
 use clc_trace::{Collective, CollectiveOp, CommMembers, Error, MpiRank, Result};
 use controlled_logical_clock::semantics::MemberRecord;
 
+/// The end of a non-blocking operation whose begin has not been read.
+#[derive(Debug)]
+pub(super) struct EndedElsewhere {
+    process: MpiRank,
+    comm: CommIndex,
+    end: u32,
+    part: MemberRecord,
+}
+
 impl Extractor<'_> {
     pub(super) fn begin_collective(&mut self, at: EventCoordinates) -> Result<bool> {
         let begin = self.near(at)?;
@@ -19,10 +28,32 @@ impl Extractor<'_> {
 
     pub(super) fn begin_immediate_collective(&mut self, at: EventCoordinates, request: u64) -> Result<bool> {
         let begin = self.near(at)?;
+        if let Some(EndedElsewhere { process, comm, end, part }) = self.ended_elsewhere.remove(&request) {
+            return self.participate(process, comm, Participation { begin, end, part }).map(|()| true);
+        }
         if self.collective_requests.insert(request, begin).is_some() {
             self.out.leftovers.open_collectives += 1;
         }
         Ok(true)
+    }
+
+    /// A non-blocking operation is complete that another location has begun, later by its clock.
+    pub(super) fn end_before_begin(
+        &mut self,
+        at: EventCoordinates,
+        collective: &Collective,
+        request: u64,
+    ) -> Result<()> {
+        let process = self.own_process()?;
+        let comm = self.comm(collective.comm)?;
+        let end = self.near(at)?;
+        let part = MemberRecord { root: collective.root, ..MemberRecord::from(collective) };
+        let part = MemberRecord { op: part.op.on_communicator(), ..part };
+        let ended = EndedElsewhere { process, comm, end, part };
+        if self.ended_elsewhere.insert(request, ended).is_some() {
+            self.out.leftovers.open_collectives += 1;
+        }
+        Ok(())
     }
 
     pub(super) fn collective_end(

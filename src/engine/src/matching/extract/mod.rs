@@ -23,7 +23,9 @@ use crate::matching::undefined::{Gaps, UndefinedPeer};
 use calls::{Calls, Inside};
 use channel_ends::{Callers, ChannelEnds, ChannelLists};
 use clc_trace::{CommId, Error, Event, MpiRank, Result, WindowId};
+use collectives::EndedElsewhere;
 use requests::OpenRequests;
+use std::collections::BTreeSet;
 use windows::EpochSinceFence;
 
 /// Reads the events of one process in timeline order (see [`clc_trace::Position`]).
@@ -44,6 +46,10 @@ pub struct Extractor<'a> {
     send_requests: OpenRequests<(u32, u32)>,
     /// Incomplete non-blocking collectives: request -> begin.
     collective_requests: OpenRequests<u32>,
+    /// The requests of non-blocking collectives that one location has begun and another one completed.
+    handed_on: BTreeSet<u64>,
+    /// Those of them that seem to be complete before they have begun, as the clocks of the two differ: request -> end.
+    ended_elsewhere: HashMap<u64, EndedElsewhere>,
     /// Begin of the blocking collective that each location is in.
     open_begins: HashMap<u32, u32>,
     /// Cache of the communicator looked up last.
@@ -75,6 +81,8 @@ impl<'a> Extractor<'a> {
             receive_requests: OpenRequests::default(),
             send_requests: OpenRequests::default(),
             collective_requests: OpenRequests::default(),
+            handed_on: BTreeSet::new(),
+            ended_elsewhere: HashMap::default(),
             open_begins: HashMap::default(),
             last_comm: None,
             open_window_begins: HashMap::default(),
@@ -84,6 +92,11 @@ impl<'a> Extractor<'a> {
             posted_at: OpenRequests::default(),
             synchronous: OpenRequests::default(),
         }
+    }
+
+    /// Non-blocking collectives with these requests have been begun by one location and completed by another.
+    pub fn hand_on(&mut self, requests: BTreeSet<u64>) {
+        self.handed_on = requests;
     }
 
     /// Reads regions, too.
@@ -149,6 +162,9 @@ impl<'a> Extractor<'a> {
             }
             Event::NonBlockingCollectiveComplete(collective, request) => {
                 let begin = self.collective_requests.remove(*request);
+                if begin.is_none() && self.handed_on.contains(request) {
+                    return self.end_before_begin(at, collective, *request).map(|()| true);
+                }
                 self.collective_end(at, begin, collective).map(|()| true)
             }
             Event::RmaCollectiveBegin => self.begin_window_collective(at),
@@ -173,7 +189,7 @@ impl<'a> Extractor<'a> {
     pub fn finish(mut self) -> Extract {
         self.out.leftovers.never_completed += self.receive_requests.count() as u64;
         let open = self.open_begins.len() + self.open_window_begins.len() + self.collective_requests.count();
-        self.out.leftovers.open_collectives += open as u64;
+        self.out.leftovers.open_collectives += (open + self.ended_elsewhere.len()) as u64;
         let mut posted = HashMap::default();
         for ChannelEnds { key, sends, posted: mut receives, senders, receivers } in self.channels.into_channels() {
             if senders == Callers::Several {

@@ -4,10 +4,15 @@
 //! clocks tell which of its operations is the k-th. Where these clocks differ, only the steps of the threads can: MPI demands of a program that it puts such operations in
 //! order (MPI 4.1, "MPI and Threads", on collective calls), and mostly that is done by what a trace records (the end of a team, a barrier, a lock). So an operation's number is one more than
 //! that of the last operation that its begin is known to follow. If all operations of the process on the communicator get different numbers that way, each
-//! follows the one before, and the order is certain, whatever the clocks show. So it is with the steps of post, start, complete and wait on a window.
+//! follows the one before, and the order is certain, whatever the clocks show. So it is with fences and other collective operations on a window, and with the steps of post, start, complete and
+//! wait.
+//!
+//! Whether a process has accessed a window between two fences is known in the same way: an access that follows fence k, and that fence k + 1 is known to follow.
 
-use crate::matching::within::steps::{OrderedSteps, StepOrders, Steps};
-use clc_trace::{CommId, Event, WindowId};
+use crate::matching::operation_begin::CertainEnds;
+use crate::matching::within::steps::{StepOrders, Steps};
+use crate::matching::within::walk::{KnownOperations, Part, Walk};
+use clc_trace::{CollectiveOp, CommId, Event, Root, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What several locations share.
@@ -17,41 +22,68 @@ pub enum Shared {
     Communicator(CommId),
     /// The epochs with groups on a window.
     Epochs(WindowId),
+    /// The collective operations on a window.
+    Window(WindowId),
 }
 
-/// The operations of a process on a communicator, or its steps of epochs on a window.
+/// The operations of a process on a communicator or a window, or its steps of epochs on a window.
 #[derive(Debug, Default)]
-struct Operations {
+pub(super) struct Operations {
     /// The locations that take part.
-    locations: BTreeSet<u32>,
+    pub(super) locations: BTreeSet<u32>,
     /// The step at which each begins, in the order in which they were read.
-    begins: Vec<usize>,
+    pub(super) begins: Vec<usize>,
+    /// What each of them is; nothing of a non-blocking one, the end of which may come after those of later ones.
+    pub(super) kinds: Vec<Option<(CollectiveOp, Root)>>,
+    /// The steps at which a window is accessed.
+    accesses: Vec<usize>,
 }
 
 /// Which collective operations the locations of a process take part in.
 #[derive(Debug, Default)]
 pub struct SharedOperations {
     operations: BTreeMap<Shared, Operations>,
-    /// The locations that take part in operations on each window.
-    on_windows: BTreeMap<WindowId, BTreeSet<u32>>,
-    /// The steps at which operations have begun that have not ended: blocking ones by location.
+    /// Windows with locks or epochs with groups: which of their accesses fences complete, clocks tell.
+    in_epochs: BTreeSet<WindowId>,
+    /// The steps at which operations have begun that have not ended: blocking ones by location, on communicators and on windows.
     open: BTreeMap<u32, usize>,
+    open_on_windows: BTreeMap<u32, usize>,
     /// Non-blocking ones by location and request.
     requests: BTreeMap<(u32, u64), usize>,
-    /// By request, the locations that have begun an operation, and those that have completed one which they had not begun. Locations are read one after the other, so
-    /// the end may be read before the begin.
-    begun: BTreeMap<u64, BTreeSet<u32>>,
-    completed: BTreeMap<u64, BTreeSet<u32>>,
+    /// By request, the locations that have completed an operation which they had not begun, with its communicator. Locations are read one after the other, so the end may be read before the begin.
+    completed: BTreeMap<u64, Vec<(u32, CommId)>>,
+    /// Locations of which that does not tell which operation one has completed for another.
+    unknown: BTreeSet<u32>,
 }
 
-/// For communicators, and epochs on windows, that several locations share: the steps at which operations begin, in the order in which they do.
-pub type OperationOrders = BTreeMap<Shared, Vec<usize>>;
+/// An operation of those that several locations share, in its place among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderedBegin {
+    /// The step at which it begins.
+    pub step: usize,
+    /// Whether an access of the process to the window is known to come between the operation before and this one.
+    pub accessed: bool,
+    /// The step at which the operation begins whose end is in this place.
+    pub ended: usize,
+    /// What is certain of both; all of it if the order is known.
+    pub certain: CertainEnds,
+}
+
+/// For communicators, windows, and epochs on windows, that several locations share: the operations in the order in which they begin.
+pub type OperationOrders = BTreeMap<Shared, Vec<OrderedBegin>>;
 
 impl SharedOperations {
-    /// Whether an event begins an operation on a communicator, or is of an epoch: then it is a step, see [`SharedOperations::read`].
+    /// Whether an event begins an operation on a communicator or a window, or is of an epoch: then it is a step, see [`SharedOperations::read`].
     #[inline]
     pub(super) fn begins(event: &Event) -> bool {
-        matches!(event, Event::MpiCollectiveBegin | Event::NonBlockingCollectiveRequest(_) | Event::RmaGroupSync(_))
+        let begins = matches!(event, Event::MpiCollectiveBegin | Event::NonBlockingCollectiveRequest(_));
+        begins || matches!(event, Event::RmaCollectiveBegin | Event::RmaGroupSync(_))
+    }
+
+    /// Whether an event accesses a window: then it is a step, too.
+    #[inline]
+    pub(super) fn accesses(event: &Event) -> bool {
+        matches!(event, Event::RmaPut(_) | Event::RmaGet(_) | Event::RmaAtomic(_))
     }
 
     /// Reads an event of a location, and which step it is, if it is one.
@@ -61,166 +93,117 @@ impl SharedOperations {
             (Event::MpiCollectiveBegin, Some(step)) => drop(self.open.insert(location, step)),
             (Event::NonBlockingCollectiveRequest(request), Some(step)) => {
                 self.requests.insert((location, *request), step);
-                self.begun.entry(*request).or_default().insert(location);
             }
             (Event::MpiCollectiveEnd(collective), _) => {
                 let begin = self.open.remove(&location);
-                self.on(Shared::Communicator(collective.comm), location, begin);
+                let kind = Some((collective.op, collective.root));
+                self.on(Shared::Communicator(collective.comm), location, begin, kind);
             }
             (Event::NonBlockingCollectiveComplete(collective, request), _) => {
                 let begin = self.requests.remove(&(location, *request));
                 if begin.is_none() {
-                    self.completed.entry(*request).or_default().insert(location);
+                    self.completed.entry(*request).or_default().push((location, collective.comm));
                 }
-                self.on(Shared::Communicator(collective.comm), location, begin);
+                self.on(Shared::Communicator(collective.comm), location, begin, None);
             }
-            (Event::RmaGroupSync(sync), _) => self.on(Shared::Epochs(sync.window), location, step),
+            (Event::RmaGroupSync(sync), _) => {
+                self.in_epochs.insert(sync.window);
+                self.on(Shared::Epochs(sync.window), location, step, None);
+            }
+            (Event::RmaRequestLock(lock) | Event::RmaAcquireLock(lock), _) => drop(self.in_epochs.insert(lock.window)),
+            (Event::RmaCollectiveBegin, Some(step)) => drop(self.open_on_windows.insert(location, step)),
             (Event::RmaCollectiveEnd(collective), _) => {
-                self.on_windows.entry(collective.window).or_default().insert(location);
+                let begin = self.open_on_windows.remove(&location);
+                let kind = Some((collective.op, collective.root));
+                self.on(Shared::Window(collective.window), location, begin, kind);
             }
+            (Event::RmaPut(transfer) | Event::RmaGet(transfer), Some(step)) => self.access(transfer.window, step),
+            (Event::RmaAtomic(atomic), Some(step)) => self.access(atomic.window, step),
             _ => {}
         }
     }
 
-    fn on(&mut self, on: Shared, location: u32, begin: Option<usize>) {
+    fn on(&mut self, on: Shared, location: u32, begin: Option<usize>, kind: Option<(CollectiveOp, Root)>) {
         let operations = self.operations.entry(on).or_default();
         operations.locations.insert(location);
         operations.begins.extend(begin);
+        operations.kinds.extend(begin.map(|_| kind));
     }
 
-    /// The communicators, and the epochs on windows, that several locations share.
-    fn shared(&self) -> impl Iterator<Item = (Shared, &Operations)> {
+    /// All events have been read: operations that another location has completed than has begun them are of the communicators that were told at their ends. Returns their requests.
+    pub fn finish(&mut self) -> BTreeSet<u64> {
+        let mut handed_on = BTreeSet::new();
+        let mut open: BTreeMap<u64, Vec<(u32, usize)>> = BTreeMap::new();
+        for (&(location, request), &step) in &self.requests {
+            open.entry(request).or_default().push((location, step));
+        }
+        for (request, completed) in std::mem::take(&mut self.completed) {
+            let begun = open.remove(&request).unwrap_or_default();
+            match (&begun[..], &completed[..]) {
+                (&[(location, begin)], &[(_, comm)]) => {
+                    self.requests.remove(&(location, request));
+                    handed_on.insert(request);
+                    self.on(Shared::Communicator(comm), location, Some(begin), None);
+                }
+                // Which of them is which is not known.
+                _ => self.unknown.extend(begun.iter().map(|at| at.0).chain(completed.iter().map(|at| at.0))),
+            }
+        }
+        handed_on
+    }
+
+    fn access(&mut self, window: WindowId, step: usize) {
+        self.operations.entry(Shared::Window(window)).or_default().accesses.push(step);
+    }
+
+    /// The communicators, the windows, and the epochs on windows, that several locations share.
+    pub(super) fn shared(&self) -> impl Iterator<Item = (Shared, &Operations)> {
         let all = self.operations.iter().map(|(&on, operations)| (on, operations));
         all.filter(|(_, operations)| operations.locations.len() > 1)
     }
 
     /// Which of so many locations have to stay in the timeline of their process, since nobody could say which of their operations is which: those that share a
-    /// communicator whose operations are not in `orders`, or a window; and those that complete what another location has begun.
+    /// communicator or a window whose operations are not in `orders`; and those that may have completed what another location has begun.
     pub(super) fn bound(&self, locations: usize, orders: &OperationOrders) -> Vec<bool> {
         // Of epochs whose order is not known nothing is certain, but they are compared.
-        let unknown = self.shared().filter(|(on, _)| matches!(on, Shared::Communicator(_)) && !orders.contains_key(on));
-        let unknown = unknown.map(|(_, of)| &of.locations);
-        let windows = self.on_windows.values().filter(|locations| locations.len() > 1);
-        let mut bound: BTreeSet<u32> = unknown.chain(windows).flatten().copied().collect();
-        for (request, completed) in &self.completed {
-            bound.extend(completed.iter().chain(self.begun.get(request).into_iter().flatten()));
-        }
+        let unknown = self.shared().filter(|(on, _)| !matches!(on, Shared::Epochs(_)) && !orders.contains_key(on));
+        let bound: BTreeSet<u32> = unknown.flat_map(|(_, of)| &of.locations).chain(&self.unknown).copied().collect();
         (0..locations as u32).map(|location| bound.contains(&location)).collect()
     }
 
-    /// The order of the operations on each communicator, and of the epochs on each window, that several locations share, as far as the steps of the threads tell it, which are
-    /// `found`.
+    /// The order of the operations on each communicator and window, and of the epochs on each window, that several locations share, as far as the steps of the threads tell it,
+    /// which are `found`.
     pub(super) fn orders(&self, steps: &Steps, found: &StepOrders<'_>) -> OperationOrders {
         let mut places: Vec<(Shared, usize)> = Vec::new();
-        let mut number_of: HashMap<usize, usize> = HashMap::new();
+        let mut what_of: HashMap<usize, Part> = HashMap::new();
         for (on, operations) in self.shared() {
-            number_of.extend(operations.begins.iter().map(|&begin| (begin, places.len())));
+            let place = places.len();
+            what_of.extend(operations.begins.iter().map(|&begin| (begin, Part::Begins(place))));
+            if !matches!(on, Shared::Window(window) if self.in_epochs.contains(&window)) {
+                what_of.extend(operations.accesses.iter().map(|&access| (access, Part::Accesses(place))));
+            }
             places.push((on, operations.begins.len()));
         }
         if places.is_empty() {
             return OperationOrders::new();
         }
-        let Some(numbers) = Walk::new(steps, found, places.len()).run(&number_of) else {
-            return OperationOrders::new();
+        let mut begun = Vec::with_capacity(what_of.len());
+        let begins = |step: usize, place: usize, known: &[KnownOperations]| {
+            let known = known[place];
+            begun.push((step, place, known.begun, known.accessed == known.begun));
         };
-        let mut orders: Vec<Vec<usize>> = places.iter().map(|&(_, count)| vec![usize::MAX; count]).collect();
-        for (begin, number) in numbers {
-            if let Some(place) = orders[number_of[&begin]].get_mut(number as usize - 1) {
-                *place = begin;
+        if !Walk::new(steps, found, places.len()).run(&what_of, begins) {
+            return OperationOrders::new();
+        }
+        let mut orders: Vec<Vec<Option<OrderedBegin>>> = places.iter().map(|&(_, count)| vec![None; count]).collect();
+        for (step, place, number, accessed) in begun {
+            if let Some(ordered) = orders[place].get_mut(number as usize - 1) {
+                *ordered = Some(OrderedBegin { step, accessed, ended: step, certain: CertainEnds::BOTH });
             }
         }
         let shared = places.into_iter().map(|(on, _)| on);
-        shared.zip(orders).filter(|(_, order)| !order.contains(&usize::MAX)).collect()
+        shared.zip(orders).filter_map(|(on, order)| Some((on, order.into_iter().collect::<Option<_>>()?))).collect()
     }
-}
-
-/// Of each communicator, how many operations are known to have begun one after the other.
-type Known = Box<[u32]>;
-
-/// A walk through the steps of a process in an order in which they can have happened.
-struct Walk<'a> {
-    steps: &'a Steps,
-    /// How many communicators there are.
-    communicators: usize,
-    /// Pairs by their second step.
-    pairs: Vec<OrderedSteps>,
-    /// Of each step that departs from a barrier, which one; and of each that arrives.
-    departs: HashMap<usize, usize>,
-    arrives: HashMap<usize, usize>,
-    /// What was known at each step that others wait for.
-    told: HashMap<usize, Option<Known>>,
-    /// What those that have arrived at each barrier know, and how many have not.
-    barriers: Vec<(Known, usize)>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(steps: &'a Steps, found: &StepOrders<'_>, communicators: usize) -> Self {
-        let mut pairs = found.pairs.clone();
-        pairs.sort_unstable_by_key(|pair| (pair.to, pair.from));
-        let (mut departs, mut arrives, mut barriers) = (HashMap::new(), HashMap::new(), Vec::new());
-        for (number, barrier) in found.barriers.iter().enumerate() {
-            arrives.extend(barrier.iter().map(|&(arrival, _)| (arrival, number)));
-            departs.extend(barrier.iter().map(|&(_, departure)| (departure, number)));
-            barriers.push((vec![0; communicators].into_boxed_slice(), barrier.len()));
-        }
-        let told = found.pairs.iter().map(|pair| (pair.from, None)).collect();
-        Walk { steps, communicators, pairs, departs, arrives, told, barriers }
-    }
-
-    /// The number of each operation's begin, which `communicator_of` knows; nothing if steps wait for each other in a cycle.
-    fn run(mut self, communicator_of: &HashMap<usize, usize>) -> Option<Vec<(usize, u32)>> {
-        let mut locations: Vec<(Known, std::ops::Range<usize>)> =
-            self.steps.by_location().map(|(_, of)| (vec![0; self.communicators].into_boxed_slice(), of)).collect();
-        let mut numbers = Vec::with_capacity(communicator_of.len());
-        loop {
-            let mut moved = false;
-            for (known, left) in &mut locations {
-                while let Some(step) = left.clone().next()
-                    && self.pass(step, known)
-                {
-                    moved = true;
-                    left.next();
-                    if let Some(&communicator) = communicator_of.get(&step) {
-                        known[communicator] += 1;
-                        numbers.push((step, known[communicator]));
-                    }
-                }
-            }
-            if !moved {
-                return locations.iter().all(|(_, left)| left.is_empty()).then_some(numbers);
-            }
-        }
-    }
-
-    /// Passes a step, unless that waits for others which have not been passed. `known`, of its location, becomes what is known there.
-    fn pass(&mut self, step: usize, known: &mut Known) -> bool {
-        let from = self.pairs.partition_point(|pair| pair.to < step);
-        let before = self.pairs[from..].iter().take_while(|pair| pair.to == step);
-        let before: Option<Vec<&Known>> = before.map(|pair| self.told[&pair.from].as_ref()).collect();
-        let Some(before) = before else { return false };
-        before.into_iter().for_each(|told| learn(known, told));
-        if let Some(&barrier) = self.departs.get(&step) {
-            let (told, missing) = &self.barriers[barrier];
-            if *missing > 0 {
-                return false;
-            }
-            learn(known, told);
-        }
-        if let Some(&barrier) = self.arrives.get(&step) {
-            let (told, missing) = &mut self.barriers[barrier];
-            learn(told, known);
-            *missing -= 1;
-        }
-        if let Some(told) = self.told.get_mut(&step) {
-            *told = Some(known.clone());
-        }
-        true
-    }
-}
-
-/// Knows what others know.
-fn learn(known: &mut Known, told: &Known) {
-    known.iter_mut().zip(told).for_each(|(known, told)| *known = (*known).max(*told));
 }
 
 #[cfg(test)]
@@ -229,27 +212,33 @@ mod tests {
     use crate::matching::channels::Trust;
     use crate::matching::sync::EventCoordinates;
     use crate::matching::within::steps::What;
-    use clc_trace::{Collective, CollectiveOp, EventNumber, Root};
+    use clc_trace::{Collective, EventNumber, WindowCollective, WindowTransfer};
 
     fn collective(comm: u32) -> Collective {
         Collective { op: CollectiveOp::BARRIER, comm: CommId(comm), root: Root::None, sent: 0, received: 0 }
     }
 
     #[test]
-    fn what_is_completed_elsewhere_ties_both_locations() {
+    fn what_is_completed_elsewhere_has_one_begin_or_ties_the_locations() {
         let complete = Event::NonBlockingCollectiveComplete(collective(0), 7);
         let begin = Event::NonBlockingCollectiveRequest(7);
-        let tied = |events: &[(u32, &Event)]| {
+        let tied = |events: &[(u32, &Event)], known: bool| {
             let mut operations = SharedOperations::default();
             events.iter().zip(0..).for_each(|((location, event), step)| operations.read(*location, event, Some(step)));
-            // Were its order known, it would make no difference.
-            operations.bound(4, &OperationOrders::from([(Shared::Communicator(CommId(0)), vec![])]))
+            let handed_on = operations.finish();
+            let order = known.then_some((Shared::Communicator(CommId(0)), Vec::new()));
+            (operations.bound(4, &order.into_iter().collect()), handed_on.contains(&7))
         };
-        // Whichever of the two locations is read first.
-        assert_eq!(tied(&[(1, &begin), (2, &complete)]), [false, true, true, false]);
-        assert_eq!(tied(&[(1, &complete), (2, &begin)]), [false, true, true, false]);
+        // Whichever of the two locations is read first: they share the communicator.
+        for events in [[(1, &begin), (2, &complete)], [(1, &complete), (2, &begin)]] {
+            assert_eq!(tied(&events, false), (vec![false, true, true, false], true));
+            assert_eq!(tied(&events, true), (vec![false; 4], true));
+        }
+        // Which of two has been completed elsewhere is not known, whatever order there is.
+        let two = [(1, &complete), (2, &begin), (3, &begin)];
+        assert_eq!(tied(&two, true), (vec![false, true, true, true], false));
         // One location does all of it, another one with the same request is still busy.
-        assert_eq!(tied(&[(1, &begin), (1, &complete), (2, &begin)]), [false; 4]);
+        assert_eq!(tied(&[(1, &begin), (1, &complete), (2, &begin)], true), (vec![false; 4], false));
     }
 
     /// What some locations do one after the other: a step, or an operation on a communicator.
@@ -287,6 +276,11 @@ mod tests {
 
     use Does::{Operates, Step};
 
+    /// An operation in a place that is known.
+    fn known(step: usize) -> OrderedBegin {
+        OrderedBegin { step, accessed: false, ended: step, certain: CertainEnds::BOTH }
+    }
+
     #[test]
     fn a_pair_of_steps_puts_operations_in_order() {
         // 0: operates, then 1 follows 2, 3: operates; 4: operates last, after 5.
@@ -294,7 +288,10 @@ mod tests {
         let (found, bound) = orders(&locations, &[(1, 4), (6, 2)], &[]);
         assert_eq!(
             (found, bound),
-            (OperationOrders::from([(Shared::Communicator(CommId(3)), vec![0, 5, 3])]), vec![false, false])
+            (
+                OperationOrders::from([(Shared::Communicator(CommId(3)), [0, 5, 3].map(known).into())]),
+                vec![false, false]
+            )
         );
         // Nothing tells whether the last one of the first location comes before that of the other one.
         let (found, bound) = orders(&locations, &[(1, 4)], &[]);
@@ -310,8 +307,50 @@ mod tests {
         // Both operations on communicator 4 come after it.
         assert_eq!(
             (found, bound),
-            (OperationOrders::from([(Shared::Communicator(CommId(3)), vec![0, 6])]), vec![true, false, true])
+            (
+                OperationOrders::from([(Shared::Communicator(CommId(3)), [0, 6].map(known).into())]),
+                vec![true, false, true]
+            )
         );
+    }
+
+    #[test]
+    fn an_access_between_two_fences_is_known_by_steps() {
+        let fence = Event::RmaCollectiveEnd(WindowCollective {
+            op: CollectiveOp::BARRIER,
+            level: 3,
+            window: WindowId(1),
+            root: Root::None,
+            sent: 0,
+            received: 0,
+        });
+        let access = Event::RmaPut(WindowTransfer { window: WindowId(1), remote: 0, bytes: 8, matching: 1 });
+        // Location 0 fences, tells 1, which accesses the window and tells 0, which fences again; and the same without being told.
+        let accessed = |pairs: &[(usize, usize)]| {
+            let (mut steps, mut operations) = (Steps::default(), SharedOperations::default());
+            let mut add = |location: u32, what: What, events: &[&Event]| {
+                let at = EventCoordinates { time: 0, raw: 0, number: EventNumber(1), location };
+                let step = steps.push(at, what);
+                events.iter().for_each(|event| operations.read(location, event, Some(step)));
+            };
+            add(0, What::Operation, &[&Event::RmaCollectiveBegin, &fence]);
+            add(0, What::Other, &[]);
+            add(0, What::Other, &[]);
+            add(0, What::Operation, &[&Event::RmaCollectiveBegin, &fence]);
+            add(0, What::Other, &[]);
+            add(1, What::Other, &[]);
+            add(1, What::Access, &[&access]);
+            add(1, What::Other, &[]);
+            add(1, What::Operation, &[&Event::RmaCollectiveBegin, &fence]);
+            let mut found = StepOrders::default();
+            pairs.iter().for_each(|&(from, to)| found.pair(Trust::Locked, from, to));
+            let order = operations.orders(&steps, &found).remove(&Shared::Window(WindowId(1)))?;
+            Some(order.iter().map(|begin| begin.accessed).collect::<Vec<bool>>())
+        };
+        assert_eq!(accessed(&[(1, 5), (7, 2), (4, 8)]), Some(vec![false, true, false]));
+        // It may have been before the first fence.
+        assert_eq!(accessed(&[(7, 2), (4, 8)]), Some(vec![false; 3]));
+        assert_eq!(accessed(&[]), None);
     }
 
     #[test]
@@ -320,7 +359,7 @@ mod tests {
         assert_eq!(orders(&locations, &[(2, 3), (5, 0)], &[]).0, OperationOrders::new());
         assert_eq!(
             orders(&locations, &[(2, 3)], &[]).0,
-            OperationOrders::from([(Shared::Communicator(CommId(3)), vec![1, 4])])
+            OperationOrders::from([(Shared::Communicator(CommId(3)), [1, 4].map(known).into())])
         );
     }
 }

@@ -32,6 +32,8 @@ pub(super) enum What {
     Accelerator,
     /// A collective operation begins.
     Operation,
+    /// Windows are accessed, once or several times.
+    Access,
 }
 
 /// The steps of all threads of a process, location after location, each in its order. Its memory can be used again for the next process
@@ -63,6 +65,16 @@ impl Steps {
         }
         self.list.push(Step { time: at.time, raw: at.raw, number: at.number, what });
         step
+    }
+
+    /// Adds an access to a window: of several that follow each other, one says it all.
+    #[inline]
+    pub(super) fn push_access(&mut self, at: EventCoordinates) -> usize {
+        let of_same = self.locations.last().is_some_and(|&(location, _)| location == at.location);
+        match self.list.last() {
+            Some(Step { what: What::Access, .. }) if of_same => self.list.len() - 1,
+            _ => self.push(at, What::Access),
+        }
     }
 
     /// Adds a step of a thread.

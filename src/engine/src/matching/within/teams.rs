@@ -168,7 +168,7 @@ pub(super) fn find(steps: &Steps, found: &mut StepOrders<'_>) {
                     }
                     None => {}
                 },
-                What::Other | What::Accelerator | What::Operation => {}
+                What::Other | What::Accelerator | What::Operation | What::Access => {}
             }
         }
     }

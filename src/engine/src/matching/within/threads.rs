@@ -17,14 +17,15 @@
 //! the clocks differ, which is found out here ([`ProcessThreadSteps::divide`]).
 
 use crate::matching::channels::Trust;
+use crate::matching::operation_begin::OperationBegin;
 use crate::matching::sync::EventCoordinates;
 use crate::matching::within::accelerators::ProcessAccelerators;
-use crate::matching::within::operations::{OperationOrders, Shared, SharedOperations};
+use crate::matching::within::operations::{OperationOrders, OrderedBegin, Shared, SharedOperations};
 use crate::matching::within::steps::{OrderedSteps, StepOrders, Steps, ThreadConstructs, ThreadCounts, Unpaired, What};
 use crate::matching::within::teams;
 use crate::matching::within::through::first_contradiction;
 use crate::matching::within::ties::{self, Tie, layer_of};
-use clc_trace::{AttributeId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
+use clc_trace::{AttributeId, Event, LocationId, RegionId, ThreadEvent, ThreadLock};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -66,8 +67,8 @@ pub struct Divided {
     pub bound: Vec<bool>,
     /// Steps of one time that are in another order than their locations.
     pub ties: Vec<Tie>,
-    /// Where operations begin on communicators, and the epochs on windows, that several locations share, in the order that the steps of threads tell: location and event.
-    pub operations: Vec<(Shared, Vec<(u32, EventNumber)>)>,
+    /// Where operations begin on communicators and windows, and the epochs on windows, that several locations share, in the order that the steps of threads tell.
+    pub operations: Vec<(Shared, Vec<OperationBegin>)>,
 }
 
 /// Recorded times of a location, and how far its clock has to be put forward then at least, and at most.
@@ -129,7 +130,7 @@ impl<'a> ProcessThreadSteps<'a> {
         match event {
             Event::Thread(_) => true,
             Event::Enter(region) | Event::Leave(region) => self.barriers.binary_search(region).is_ok(),
-            other => SharedOperations::begins(other),
+            other => SharedOperations::begins(other) || SharedOperations::accesses(other),
         }
     }
 
@@ -139,6 +140,7 @@ impl<'a> ProcessThreadSteps<'a> {
             Event::Thread(step) => self.steps.push_of_thread(at, *step),
             Event::Enter(region) => self.steps.push(at, What::Arrive(*region)),
             Event::Leave(_) => self.steps.push(at, What::Depart),
+            other if SharedOperations::accesses(other) => self.steps.push_access(at),
             _ => self.steps.push(at, What::Operation),
         }
     }
@@ -160,8 +162,7 @@ impl<'a> ProcessThreadSteps<'a> {
             }
         }
         let found = self.find(StepOrders::default());
-        let orders = operations.orders(&self.steps, &found);
-        let bound = operations.bound(own.len(), &orders);
+        let (orders, bound) = self.orders_of_operations(own.len(), operations, &found);
         let stays = |location: usize| location == 0 || bound[location];
         (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
         // The clock of a stream is not that of the process, so of the two it is the stream that is wrong.
@@ -212,11 +213,41 @@ impl<'a> ProcessThreadSteps<'a> {
         }
     }
 
+    /// The orders of operations that several of so many `locations` share, and which locations have to stay together as there is none. Where clocks of these are known to differ, what is
+    /// certain in any order takes its place.
+    fn orders_of_operations(
+        &self,
+        locations: usize,
+        operations: &SharedOperations,
+        found: &StepOrders<'_>,
+    ) -> (OperationOrders, Vec<bool>) {
+        let mut orders = operations.orders(&self.steps, found);
+        let bound = operations.bound(locations, &orders);
+        let stays =
+            |step: usize| matches!(self.steps.location(step), location if location == 0 || bound[location as usize]);
+        let time = |step: usize| self.steps.time(step);
+        let differ = bound.contains(&true)
+            && (found.pairs.iter().any(|pair| time(pair.from) > time(pair.to) && stays(pair.from) && stays(pair.to))
+                || found.barriers.iter().any(|barrier| {
+                    let latest = barrier.iter().map(|at| at.0).filter(|&step| stays(step)).map(time).max();
+                    let earliest = barrier.iter().map(|at| at.1).filter(|&step| stays(step)).map(time).min();
+                    latest > earliest
+                }));
+        if !differ {
+            return (orders, bound);
+        }
+        let certain = operations.certain(&self.steps, found, &orders);
+        orders.extend(certain);
+        let bound = operations.bound(locations, &orders);
+        (orders, bound)
+    }
+
     /// Where the steps of `orders` are.
-    fn operations_of(&self, orders: OperationOrders) -> Vec<(Shared, Vec<(u32, EventNumber)>)> {
-        let place = |step: usize| {
-            let at = self.steps.at(step);
-            (at.location, at.number)
+    fn operations_of(&self, orders: OperationOrders) -> Vec<(Shared, Vec<OperationBegin>)> {
+        let place = |OrderedBegin { step, accessed, ended, certain }: OrderedBegin| {
+            let [begun, ended] = [step, ended].map(|step| self.steps.at(step));
+            let ended = (ended.location, ended.number);
+            OperationBegin { location: begun.location, number: begun.number, accessed, ended, certain }
         };
         orders.into_iter().map(|(on, steps)| (on, steps.into_iter().map(place).collect())).collect()
     }

@@ -177,7 +177,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
         let shared = program.shared_latency[index];
         let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
         for member in comm.members.iter().filter(|member| !one_group || comm.group_before(member.rank) == group) {
-            let (timeline, end) = (member.timeline, member.ends.at(instance.place()));
+            let (timeline, end) = (member.ended_on, member.ends.at(instance.place()));
             if member.receives[instance] && !(self.synchronising && prefix) {
                 let latency = instance_latency(comm, instance, member, &program.latency, shared);
                 let bounds = top.map(|top| later(top.excluding(comm.holder(member.rank)), latency));
@@ -244,7 +244,7 @@ impl<const CLOCKS: usize> DataflowReplay<'_, CLOCKS> {
         if member.receives[instance] {
             let latency = program.shared_latency[index];
             let bounds = largest.map(|largest| later(largest, latency));
-            self.bound(member.timeline, member.ends.at(instance.place()), bounds);
+            self.bound(member.ended_on, member.ends.at(instance.place()), bounds);
         }
     }
 }
