@@ -100,12 +100,14 @@ pub(crate) struct Selected {
     pub clocks: SelectedClocks,
     /// In words, for the report.
     pub reason: String,
+    /// Whether no message contradicts the recorded clocks, so that there is no need for others.
+    pub possible: bool,
 }
 
 impl Selected {
     /// The recorded clocks, for a reason.
     pub(crate) fn recorded(reason: String) -> Selected {
-        Selected { clocks: SelectedClocks::Recorded, reason }
+        Selected { clocks: SelectedClocks::Recorded, reason, possible: false }
     }
 }
 
@@ -131,7 +133,7 @@ pub(crate) fn choose(
     {
         let gain = fit.unmeasured.map_or(String::new(), |without| evidence(without.gain));
         let reason = format!("without recorded offsets there are no violations{gain}");
-        return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
+        return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason) });
     }
     let recorded = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     loaded.retime(workers, estimated);
@@ -146,17 +148,17 @@ pub(crate) fn choose(
             count(before),
             count(after)
         );
-        return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
+        return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason) });
     }
     if after > before {
         let reason =
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
-        return Ok(Selected::recorded(reason));
+        return Ok(Selected { possible: before == 0, ..Selected::recorded(reason) });
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto)
         && let Some(objection) = objection(&fit, &left, &remains)
     {
-        return Ok(Selected::recorded(objection));
+        return Ok(Selected { possible: before == 0, ..Selected::recorded(objection) });
     }
     let mut gain = fit.and_then(|fit| fit.gain).map_or(String::new(), evidence);
     if fit.is_some_and(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()) && left.is_hopeless(&fit, &remains)) {
@@ -171,7 +173,7 @@ pub(crate) fn choose(
     };
     let straight =
         if fit.is_some_and(|fit| fit.straight) { "; straight lines predict them as well as curves" } else { "" };
-    Ok(Selected { clocks: SelectedClocks::Estimated, reason: reason + &gain + straight })
+    Ok(Selected { clocks: SelectedClocks::Estimated, ..Selected::recorded(reason + &gain + straight) })
 }
 
 /// Whether the times leave no violation as they were recorded, without offsets. Collective over the analysis ranks.
@@ -192,7 +194,7 @@ pub(crate) fn undisturbed(
     loaded: &mut LocalTrace,
 ) -> Result<Option<Selected>> {
     let reason = "all processes share a clock: recorded offsets differ by no more than the error of a measurement, and without them there are no violations";
-    let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, reason: reason.to_owned() };
+    let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason.to_owned()) };
     Ok(leaves_none_unmeasured(transport, workers, loaded)?.then_some(unmeasured))
 }
 
