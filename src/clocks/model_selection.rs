@@ -100,14 +100,19 @@ pub(crate) struct Selected {
     pub clocks: SelectedClocks,
     /// In words, for the report.
     pub reason: String,
-    /// Whether no message contradicts the recorded clocks, so that there is no need for others.
-    pub possible: bool,
+    /// Whether there was no estimate that could have been taken: there are no messages, or it has run away.
+    pub without_estimate: bool,
 }
 
 impl Selected {
     /// The recorded clocks, for a reason.
     pub(crate) fn recorded(reason: String) -> Selected {
-        Selected { clocks: SelectedClocks::Recorded, reason, possible: false }
+        Selected { clocks: SelectedClocks::Recorded, reason, without_estimate: false }
+    }
+
+    /// The recorded clocks, since there is no estimate.
+    pub(crate) fn for_want_of_others(reason: String) -> Selected {
+        Selected { without_estimate: true, ..Selected::recorded(reason) }
     }
 }
 
@@ -153,12 +158,12 @@ pub(crate) fn choose(
     if after > before {
         let reason =
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
-        return Ok(Selected { possible: before == 0, ..Selected::recorded(reason) });
+        return Ok(Selected::recorded(reason));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto)
         && let Some(objection) = objection(&fit, &left, &remains)
     {
-        return Ok(Selected { possible: before == 0, ..Selected::recorded(objection) });
+        return Ok(Selected::recorded(objection));
     }
     let mut gain = fit.and_then(|fit| fit.gain).map_or(String::new(), evidence);
     if fit.is_some_and(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()) && left.is_hopeless(&fit, &remains)) {

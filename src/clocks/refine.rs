@@ -143,13 +143,11 @@ impl<'a> EstimationInputs<'a> {
         Ok(EstimationInputs { opened, presync, wanted, nodes, recorded, own: loaded.own.clone() })
     }
 
-    /// Whether lines between pairs of clocks may do where recorded clocks that messages contradict were `selected` instead of clocks that may bend: nothing but messages tells the clocks apart.
-    /// Curves can run away from each other, lines keep to what messages permit.
+    /// Whether lines between pairs of clocks may do where recorded clocks were `selected` for want of others: nothing but messages tells the clocks apart. Curves can run away from each other, lines keep to what
+    /// messages permit.
     fn may_be_straight(&self, selected: &Selected) -> bool {
-        selected.clocks == SelectedClocks::Recorded
-            && !selected.possible
-            && self.recorded.is_empty()
-            && matches!(self.presync, Method::Auto | Method::Network)
+        let curves = matches!(self.presync, Method::Auto | Method::Network);
+        curves && self.recorded.is_empty() && selected.clocks == SelectedClocks::Recorded && selected.without_estimate
     }
 
     /// Ticks per second.
@@ -220,7 +218,7 @@ impl<'a> Estimation<'a> {
             Decision::Nothing(reason) if options.presync == Method::Auto => {
                 self.select_without_estimate(transport, loaded, options, reason, progress)?
             }
-            Decision::Nothing(reason) => Selected::recorded(reason),
+            Decision::Nothing(reason) => Selected::for_want_of_others(reason),
             Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Selected::recorded(String::new()),
         };
         Ok(Some(selected))
@@ -310,12 +308,12 @@ impl<'a> Estimation<'a> {
     ) -> Result<Selected> {
         let (opened, resolution) = (self.inputs.opened, self.inputs.resolution());
         let Ok(refined) = RefinedClocks::new(&self.map, knots) else {
-            return Ok(Selected::recorded(OUT_OF_RANGE.to_owned()));
+            return Ok(Selected::for_want_of_others(OUT_OF_RANGE.to_owned()));
         };
         if matches!(self.inputs.presync, Method::Auto | Method::Network)
             && has_run_away(recorded_length, length(span(transport, loaded, &refined)?), resolution)
         {
-            return Ok(Selected::recorded("the estimate does not converge".to_owned()));
+            return Ok(Selected::for_want_of_others("the estimate does not converge".to_owned()));
         }
         let selected = choose(transport, opened.workers, loaded, &refined, self.inputs.presync, fit, resolution)?;
         match selected.clocks {
@@ -342,7 +340,7 @@ impl<'a> Estimation<'a> {
         let Some(selected) =
             one.then(|| undisturbed(transport, self.inputs.opened.workers, loaded)).transpose()?.flatten()
         else {
-            return Ok(Selected::recorded(reason));
+            return Ok(Selected::for_want_of_others(reason));
         };
         self.adopt_unmeasured(transport, loaded, options, progress)?;
         Ok(selected)

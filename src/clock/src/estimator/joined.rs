@@ -4,7 +4,7 @@
 //! these. Lines that no message contradicts are then the better clocks, since clocks that bend by more than messages take leave no such line.
 
 use super::Estimator;
-use super::straight::{EARLY, FEW, steepest};
+use super::straight::{EARLY, FEW, are_drifts, steepest};
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
 use crate::joined_hulls::join;
@@ -57,12 +57,13 @@ impl Estimator {
         Some(JoinedClocks { limits, offsets, beside_steps })
     }
 
-    /// Lines between hulls of pairs, composed, beside the steps that were found; none if messages do not connect all clocks.
+    /// Lines between hulls of pairs, composed, beside the steps that were found; none if messages do not connect all clocks, or the lines are as steep as no clock drifts.
     pub(super) fn hulls_beside_steps(&self, table: &BoundTable, grid: &Grid, clocks: usize) -> Option<Offsets> {
         let (limits, whole) = (self.whole_limits(table, grid), grid.count.max(2));
         let lines = hulls(limits.into_iter(), whole as u32, steepest(grid));
         let composition = compose(&lines, clocks, grid.count, whole, Some(self.reference as u32));
-        (composition.roots.len() == 1).then(|| self.beside_steps(&composition.offsets, grid))
+        let possible = composition.roots.len() == 1 && are_drifts(&composition.offsets, grid);
+        possible.then(|| self.beside_steps(&composition.offsets, grid))
     }
 
     /// What all messages of a table say of clocks without steps, at the moments of their receives.
