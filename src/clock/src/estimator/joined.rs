@@ -60,7 +60,7 @@ impl Estimator {
     /// Lines between hulls of pairs, composed, beside the steps that were found; none if messages do not connect all clocks, or the lines are as steep as no clock drifts.
     pub(super) fn hulls_beside_steps(&self, table: &BoundTable, grid: &Grid, clocks: usize) -> Option<Offsets> {
         let (limits, whole) = (self.whole_limits(table, grid), grid.count.max(2));
-        let lines = hulls(limits.into_iter(), whole as u32, steepest(grid));
+        let lines = hulls(limits, whole as u32, steepest(grid));
         let composition = compose(&lines, clocks, grid.count, whole, Some(self.reference as u32));
         let possible = composition.roots.len() == 1 && are_drifts(&composition.offsets, grid);
         possible.then(|| self.beside_steps(&composition.offsets, grid))
