@@ -100,12 +100,19 @@ pub(crate) struct Selected {
     pub clocks: SelectedClocks,
     /// In words, for the report.
     pub reason: String,
+    /// Whether there was no estimate that could have been taken: there are no messages, or it has run away.
+    pub without_estimate: bool,
 }
 
 impl Selected {
     /// The recorded clocks, for a reason.
     pub(crate) fn recorded(reason: String) -> Selected {
-        Selected { clocks: SelectedClocks::Recorded, reason }
+        Selected { clocks: SelectedClocks::Recorded, reason, without_estimate: false }
+    }
+
+    /// The recorded clocks, since there is no estimate.
+    pub(crate) fn for_want_of_others(reason: String) -> Selected {
+        Selected { without_estimate: true, ..Selected::recorded(reason) }
     }
 }
 
@@ -131,7 +138,7 @@ pub(crate) fn choose(
     {
         let gain = fit.unmeasured.map_or(String::new(), |without| evidence(without.gain));
         let reason = format!("without recorded offsets there are no violations{gain}");
-        return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
+        return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason) });
     }
     let recorded = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     loaded.retime(workers, estimated);
@@ -146,7 +153,7 @@ pub(crate) fn choose(
             count(before),
             count(after)
         );
-        return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
+        return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason) });
     }
     if after > before {
         let reason =
@@ -171,7 +178,7 @@ pub(crate) fn choose(
     };
     let straight =
         if fit.is_some_and(|fit| fit.straight) { "; straight lines predict them as well as curves" } else { "" };
-    Ok(Selected { clocks: SelectedClocks::Estimated, reason: reason + &gain + straight })
+    Ok(Selected { clocks: SelectedClocks::Estimated, ..Selected::recorded(reason + &gain + straight) })
 }
 
 /// Whether the times leave no violation as they were recorded, without offsets. Collective over the analysis ranks.
@@ -192,7 +199,7 @@ pub(crate) fn undisturbed(
     loaded: &mut LocalTrace,
 ) -> Result<Option<Selected>> {
     let reason = "all processes share a clock: recorded offsets differ by no more than the error of a measurement, and without them there are no violations";
-    let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, reason: reason.to_owned() };
+    let unmeasured = Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason.to_owned()) };
     Ok(leaves_none_unmeasured(transport, workers, loaded)?.then_some(unmeasured))
 }
 

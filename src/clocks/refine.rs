@@ -69,23 +69,17 @@ pub(crate) fn refine(
         return Ok(None);
     }
     let inputs = EstimationInputs::new(transport, opened, loaded, options.presync, wanted)?;
-    let mut estimation = Estimation::begin(&inputs, Vec::new())?;
+    let mut estimation = Estimation::begin(&inputs, options.presync, Vec::new())?;
     let recorded_length = length(span(transport, loaded, &estimation.refined)?);
-    let decision = estimation.run(transport, loaded)?;
-    // They were those of the last look.
-    loaded.retime_by_locations(opened.workers);
-    let selected = match decision {
-        _ if !options.presync.refines() => None,
-        Decision::Done(knots, fit) => {
-            let fit = fit.map(|fit| *fit);
-            Some(estimation.select(transport, loaded, options, recorded_length, (&knots, fit), progress)?)
+    let mut selected = estimation.settle(transport, loaded, options, recorded_length, progress)?;
+    if let Some(refused) = selected.as_ref().filter(|selected| inputs.may_be_straight(selected)) {
+        let mut lines = Estimation::begin(&inputs, Method::Hull, estimation.split.clone())?;
+        let straight = lines.settle(transport, loaded, options, recorded_length, progress)?;
+        if let Some(straight) = straight.filter(|straight| straight.clocks == SelectedClocks::Estimated) {
+            let reason = format!("{}; with straight lines {}", refused.reason, straight.reason);
+            (estimation, selected) = (lines, Some(Selected { reason, ..straight }));
         }
-        Decision::Nothing(reason) if options.presync == Method::Auto => {
-            Some(estimation.select_without_estimate(transport, loaded, options, reason, progress)?)
-        }
-        Decision::Nothing(reason) => Some(Selected::recorded(reason)),
-        Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Some(Selected::recorded(String::new())),
-    };
+    }
     let Estimation { estimator, map, .. } = estimation;
     loaded.clock_of = Some(with_own(&map));
     if wanted.latency {
@@ -147,6 +141,13 @@ impl<'a> EstimationInputs<'a> {
         Ok(EstimationInputs { opened, presync, wanted, nodes: nodes(opened), recorded, own: loaded.own.clone() })
     }
 
+    /// Whether lines between pairs of clocks may do where recorded clocks were `selected` for want of others: nothing but messages tells the clocks apart. Curves can run away from each other, lines keep to what
+    /// messages permit.
+    fn may_be_straight(&self, selected: &Selected) -> bool {
+        let curves = matches!(self.presync, Method::Auto | Method::Network);
+        curves && self.recorded.is_empty() && selected.clocks == SelectedClocks::Recorded && selected.without_estimate
+    }
+
     /// Ticks per second.
     fn resolution(&self) -> u64 {
         self.opened.definitions.clock.resolution
@@ -156,6 +157,8 @@ impl<'a> EstimationInputs<'a> {
 /// What all ranks know while clocks are estimated.
 struct Estimation<'a> {
     inputs: &'a EstimationInputs<'a>,
+    /// By which clocks are made.
+    method: Method,
     /// Nodes whose processes have a clock each.
     split: Vec<u32>,
     map: ClockMap,
@@ -168,13 +171,14 @@ struct Estimation<'a> {
 }
 
 impl<'a> Estimation<'a> {
-    fn begin(inputs: &'a EstimationInputs<'a>, split: Vec<u32>) -> Result<Self> {
+    /// With clocks by a `method`, and a clock per process on the nodes in `split`.
+    fn begin(inputs: &'a EstimationInputs<'a>, method: Method, split: Vec<u32>) -> Result<Self> {
         let (resolution, wanted) = (inputs.resolution(), &inputs.wanted);
         let map = ClockMap::new(&inputs.nodes, &inputs.recorded, &inputs.own, &split, apart(resolution))?;
-        let estimator = Estimator::new(&map, resolution, inputs.presync, wanted.reference, wanted.limits);
+        let estimator = Estimator::new(&map, resolution, method, wanted.reference, wanted.limits);
         let estimator = estimator.with_workers(inputs.opened.workers);
         let (refined, windows) = (RefinedClocks::new(&map, &[])?, observed_windows(map.bases.len()));
-        Ok(Estimation { inputs, split, map, estimator, refined, windows, waiting: None })
+        Ok(Estimation { inputs, method, split, map, estimator, refined, windows, waiting: None })
     }
 
     /// Begins again, with a clock per process on the nodes of these clocks as well.
@@ -184,8 +188,37 @@ impl<'a> Estimation<'a> {
         if split[self.split.len()..].iter().all(|node| self.split.contains(node)) {
             return Err(Error::new("clocks of nodes cannot be split twice; this is a bug"));
         }
-        *self = Estimation::begin(self.inputs, split)?;
+        *self = Estimation::begin(self.inputs, self.method, split)?;
         Ok(())
+    }
+
+    /// Estimates clocks, and makes them those of `loaded` if they are better than the recorded ones; none if no estimate is wanted.
+    fn settle(
+        &mut self,
+        transport: &mut dyn Transport,
+        loaded: &mut LocalTrace,
+        options: &LoadOptions,
+        recorded_length: i64,
+        progress: &dyn Progress,
+    ) -> Result<Option<Selected>> {
+        let decision = self.run(transport, loaded)?;
+        // They were those of the last look.
+        loaded.retime_by_locations(self.inputs.opened.workers);
+        if !options.presync.refines() {
+            return Ok(None);
+        }
+        let selected = match decision {
+            Decision::Done(knots, fit) => {
+                let fit = fit.map(|fit| *fit);
+                self.select(transport, loaded, options, recorded_length, (&knots, fit), progress)?
+            }
+            Decision::Nothing(reason) if options.presync == Method::Auto => {
+                self.select_without_estimate(transport, loaded, options, reason, progress)?
+            }
+            Decision::Nothing(reason) => Selected::for_want_of_others(reason),
+            Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Selected::recorded(String::new()),
+        };
+        Ok(Some(selected))
     }
 
     /// Looks at the messages until there is a decision that is none for another look.
@@ -228,7 +261,7 @@ impl<'a> Estimation<'a> {
         let (program, clocks, times) = (&loaded.program, &map.of_timeline, loaded.program.times());
         let begins = Begins::meet(transport, workers, program, &times, clocks)?;
         let mut table = observe(transport, workers, program, &times, &begins, clocks, &grid)?;
-        if matches!(self.inputs.presync, Method::Auto | Method::Network) {
+        if matches!(self.method, Method::Auto | Method::Network) {
             let known = match self.waiting.take() {
                 Some(mut known) => {
                     known.renew(transport, map, table.as_ref())?;
@@ -272,12 +305,12 @@ impl<'a> Estimation<'a> {
     ) -> Result<Selected> {
         let (opened, resolution) = (self.inputs.opened, self.inputs.resolution());
         let Ok(refined) = RefinedClocks::new(&self.map, knots) else {
-            return Ok(Selected::recorded(OUT_OF_RANGE.to_owned()));
+            return Ok(Selected::for_want_of_others(OUT_OF_RANGE.to_owned()));
         };
-        if self.inputs.presync == Method::Auto
+        if matches!(self.inputs.presync, Method::Auto | Method::Network)
             && has_run_away(recorded_length, length(span(transport, loaded, &refined)?), resolution)
         {
-            return Ok(Selected::recorded("the estimate does not converge".to_owned()));
+            return Ok(Selected::for_want_of_others("the estimate does not converge".to_owned()));
         }
         let selected = choose(transport, opened.workers, loaded, &refined, self.inputs.presync, fit, resolution)?;
         match selected.clocks {
@@ -304,7 +337,7 @@ impl<'a> Estimation<'a> {
         let Some(selected) =
             one.then(|| undisturbed(transport, self.inputs.opened.workers, loaded)).transpose()?.flatten()
         else {
-            return Ok(Selected::recorded(reason));
+            return Ok(Selected::for_want_of_others(reason));
         };
         self.adopt_unmeasured(transport, loaded, options, progress)?;
         Ok(selected)
@@ -413,49 +446,5 @@ fn span(transport: &mut dyn Transport, loaded: &LocalTrace, refined: &RefinedClo
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clc_trace::{ClockOffset, MpiRank, TimelineNumber};
-
-    #[test]
-    fn offsets_within_the_shortest_message_are_of_one_clock() {
-        let of = |offsets: &[i64], timelines, shortest| {
-            let offsets = offsets.iter().map(|&offset| ClockOffset { time: 0, offset, standard_deviation: 0.0 });
-            let recorded =
-                RecordedOffsets { timeline: TimelineNumber::of_process(MpiRank(0)), offsets: offsets.collect() };
-            are_as_one(&[recorded], timelines, Ticks(shortest))
-        };
-        assert!(of(&[-100, 0, 130], 1, 230) && of(&[5_000_100, 5_000_000], 1, 100));
-        assert!(!of(&[-100, 0, 131], 1, 230) && !of(&[0, 0], 1, 0) && !are_as_one(&[], 1, Ticks(230)));
-        // The other one has none.
-        assert!(of(&[-100, 0, 130], 2, 230) && !of(&[777], 2, 230));
-    }
-
-    #[test]
-    fn offsets_within_their_bounds_are_of_one_clock() {
-        let of = |offsets: &[(i64, f64)], shortest| {
-            let offset = |&(offset, bound)| ClockOffset { time: 0, offset, standard_deviation: bound / 3f64.sqrt() };
-            let offsets = offsets.iter().map(offset).collect();
-            let recorded = RecordedOffsets { timeline: TimelineNumber::of_process(MpiRank(0)), offsets };
-            are_as_one(&[recorded], 1, Ticks(shortest))
-        };
-        // As with nothing but collectives.
-        assert!(of(&[(0, 0.0), (-300, 310.0), (200, 210.0)], 0));
-        assert!(!of(&[(0, 0.0), (-300, 290.0)], 0) && of(&[(0, 0.0), (-300, 290.0)], 20));
-        let date = 1_700_000_000_000_000_000;
-        assert!(of(&[(date, 10.0), (date + 15, 10.0)], 0) && !of(&[(date, 10.0), (date + 25, 10.0)], 0));
-        // Of one of them nobody says how wrong it may be.
-        assert!(!of(&[(0, 0.0), (-300, 310.0), (200, 0.0)], 0));
-        // Clocks that are farther apart than their bounds allow, in a trace whose messages wait for long.
-        assert!(!of(&[(0, 0.0), (-3000, 50.0), (2000, 50.0)], 100_000));
-    }
-
-    #[test]
-    fn clocks_that_make_a_run_a_twentieth_longer_have_run_away() {
-        let of = |recorded, estimated| has_run_away(recorded, estimated, 1_000_000_000);
-        assert!(!of(1_000_000_000, 1_050_000_000) && of(1_000_000_000, 1_052_000_000));
-        // A jump of half a millisecond is much of a short run.
-        assert!(!of(2_000_000, 3_000_000) && of(2_000_000, 3_200_000));
-        assert!(!of(1_000_000_000, 10) && !of(i64::MAX, i64::MAX));
-    }
-}
+#[path = "refine_tests.rs"]
+mod tests;

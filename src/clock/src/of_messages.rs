@@ -72,7 +72,8 @@ pub struct Estimated {
 /// Estimates the clocks 0, 1, ... that the messages name.
 ///
 /// This is what a correction does with a trace, but for collectives and for the times that calls took. It looks several times at all messages: from windows over
-/// the whole time to as short ones as the messages support, each time with the clocks that the time before has found.
+/// the whole time to as short ones as the messages support, each time with the clocks that the time before has found. Where clocks that may bend run away from all that messages show, they are
+/// made by [`Method::Hull`] instead; the summary says so.
 ///
 /// # Errors
 /// A method that estimates nothing ([`Method::None`], [`Method::Linear`]); measured offsets that are not in order of time; times beyond [`RANGE`]; no messages between different clocks.
@@ -131,7 +132,17 @@ pub fn estimate(messages: &[ClockMessage], options: &Options) -> Result<Estimate
                 let summary = estimator.report(options.method, estimator.method(), String::new(), &map);
                 return Ok(Estimated { clocks, summary });
             }
-            Decision::Nothing(reason) => return Err(Error::new(reason)),
+            Decision::Nothing(reason) => {
+                // Curves can run away from each other, lines keep to what messages permit.
+                let lines = Options { method: Method::Hull, ..options.clone() };
+                let curves = !matches!(options.method, Method::Regression | Method::Hull);
+                let found = curves.then(|| estimate(messages, &lines).ok()).flatten();
+                let requested = |found: Estimated| {
+                    let summary = ClockEstimate { requested: options.method, reason: reason.clone(), ..found.summary };
+                    Estimated { summary, ..found }
+                };
+                return found.map(requested).ok_or_else(|| Error::new(reason));
+            }
             // Every clock has one timeline.
             Decision::Split(_) => {
                 return Err(Error::new(

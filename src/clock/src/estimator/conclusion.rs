@@ -140,6 +140,7 @@ impl Estimator {
             (self.lines, self.towards) = (rival.lines, rival.composition.towards);
             self.straight = Some(rival.method);
         }
+        self.strayed = taken.is_none() && unmeasured(map) && self.has_run_away(table, &view);
         self.gain = Some(estimated.gain(&measured));
         let result = taken.as_ref().unwrap_or(solved);
         self.unmeasured = self.without_offsets(map, &view.grid, result).map(|(rows, anywhere)| {
@@ -149,5 +150,11 @@ impl Estimator {
             Unmeasured { gain, estimated, anywhere, contradiction }
         });
         (taken.unwrap_or(view.now), without_steps)
+    }
+
+    /// Whether the clocks of `view` have run away from lines between hulls.
+    fn has_run_away(&self, table: &BoundTable, view: &TrialData) -> bool {
+        let lines = self.hulls_beside_steps(table, &view.grid, view.now.len());
+        lines.is_some_and(|lines| straight::has_run_away(&view.now, &lines, &view.observations))
     }
 }

@@ -4,7 +4,7 @@
 //! these. Lines that no message contradicts are then the better clocks, since clocks that bend by more than messages take leave no such line.
 
 use super::Estimator;
-use super::straight::{EARLY, FEW, steepest};
+use super::straight::{EARLY, FEW, are_drifts, steepest};
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
 use crate::joined_hulls::join;
@@ -36,19 +36,7 @@ impl Estimator {
         if clocks > MOST {
             return None;
         }
-        let bounds =
-            measured.pairs.iter().flat_map(|(pair, bounds)| bounds.windows().iter().map(move |one| (*pair, one)));
-        let limit = |((a, b), (window, bound)): ((u32, u32), &(u32, crate::bounds::Bound))| {
-            let sent = bound.at.saturating_sub(bound.distance);
-            Limit {
-                a,
-                b,
-                window: *window,
-                at: (bound.at - grid.centre(0)) as f64 / grid.width as f64,
-                least: self.whole_correction(b, bound.at) - self.whole_correction(a, sent) - bound.distance as f64,
-            }
-        };
-        let limits: Vec<Limit> = bounds.map(limit).collect();
+        let limits = self.whole_limits(measured, grid);
         let end = grid.count.saturating_sub(1) as f64;
         let run = Run { end, usual: USUAL * grid.width as f64, steepest: steepest(grid) };
         let joined = join(limits.iter().copied(), clocks, run)?;
@@ -65,12 +53,42 @@ impl Estimator {
             (0..grid.count).map(|window| intercept + slope * window as f64).collect()
         };
         let offsets: Offsets = lines.iter().map(row).collect();
+        let beside_steps = self.beside_steps(&offsets, grid);
+        Some(JoinedClocks { limits, offsets, beside_steps })
+    }
+
+    /// Lines between hulls of pairs, composed, beside the steps that were found; none if messages do not connect all clocks, or the lines are as steep as no clock drifts.
+    pub(super) fn hulls_beside_steps(&self, table: &BoundTable, grid: &Grid, clocks: usize) -> Option<Offsets> {
+        let (limits, whole) = (self.whole_limits(table, grid), grid.count.max(2));
+        let lines = hulls(limits, whole as u32, steepest(grid));
+        let composition = compose(&lines, clocks, grid.count, whole, Some(self.reference as u32));
+        let possible = composition.roots.len() == 1 && are_drifts(&composition.offsets, grid);
+        possible.then(|| self.beside_steps(&composition.offsets, grid))
+    }
+
+    /// What all messages of a table say of clocks without steps, at the moments of their receives.
+    fn whole_limits(&self, table: &BoundTable, grid: &Grid) -> Vec<Limit> {
+        let bounds = table.pairs.iter().flat_map(|(pair, bounds)| bounds.windows().iter().map(move |one| (*pair, one)));
+        let limit = |((a, b), (window, bound)): ((u32, u32), &(u32, crate::bounds::Bound))| {
+            let sent = bound.at.saturating_sub(bound.distance);
+            Limit {
+                a,
+                b,
+                window: *window,
+                at: (bound.at - grid.centre(0)) as f64 / grid.width as f64,
+                least: self.whole_correction(b, bound.at) - self.whole_correction(a, sent) - bound.distance as f64,
+            }
+        };
+        bounds.map(limit).collect()
+    }
+
+    /// What is to be added to the steps that were found to make these corrections.
+    fn beside_steps(&self, offsets: &Offsets, grid: &Grid) -> Offsets {
         let less_steps = |(clock, row): (u32, &Vec<f64>)| {
             let at = |window: usize| self.step_seen(clock, grid.centre(window), row[window]);
             (0..row.len()).map(|window| row[window] - at(window)).collect()
         };
-        let beside_steps = (0..).zip(&offsets).map(less_steps).collect();
-        Some(JoinedClocks { limits, offsets, beside_steps })
+        (0..).zip(offsets).map(less_steps).collect()
     }
 
     /// Has the report tell the lines of pairs, and along which of them clocks are compared with the reference.

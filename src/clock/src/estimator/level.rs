@@ -1,7 +1,7 @@
 //! One level: what the messages say in windows of one length, the clocks that this makes, and what comes next.
 
 use super::start::{begin, moved};
-use super::{COARSE, Decision, Estimator, FIRST, UNKNOWN, groups, unmeasured, whole};
+use super::{COARSE, Decision, Estimator, FIRST, STRAYED, UNKNOWN, groups, unmeasured, whole};
 use crate::Method;
 use crate::anchor::Anchor;
 use crate::clock_map::ClockMap;
@@ -109,6 +109,9 @@ impl Estimator {
         }
         if !self.doubtful.is_empty() {
             return Decision::Inspect(self.stretches(&grid));
+        }
+        if self.strayed {
+            return Decision::Nothing(STRAYED.to_owned());
         }
         let knots = self.knots(&grid);
         if done {

@@ -69,6 +69,9 @@ const SHARED_CLOCK: f64 = 0.5e-6;
 /// makes them stiff.
 const UNKNOWN: f64 = 100e-9;
 
+/// Why there is no estimate if that is so.
+const STRAYED: &str = "the estimate has run away from all that messages show";
+
 /// The state between levels.
 #[derive(Debug)]
 pub struct Estimator {
@@ -125,6 +128,8 @@ pub struct Estimator {
     unmeasured: Option<Unmeasured>,
     /// By what straight lines were made that have taken the place of the estimate, if they have.
     straight: Option<Method>,
+    /// Whether the estimate has run away from all that messages show.
+    strayed: bool,
     observations: Observations,
     latencies: Latencies,
     shortest: ShortestMessages,
@@ -184,6 +189,7 @@ impl Estimator {
             by_messages: None,
             unmeasured: None,
             straight: None,
+            strayed: false,
             observations: Observations::default(),
             latencies: Latencies::default(),
             shortest: ShortestMessages::default(),
