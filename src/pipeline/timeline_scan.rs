@@ -22,6 +22,7 @@ use clc_trace::progress::BLOCK;
 use clc_trace::workers::Advance;
 use clc_trace::{ClockOffset, Event, LocationId, RegionId, Result, Ticks, Timeline, TimelineNumber};
 use controlled_logical_clock::forward::ForwardParameters;
+use std::collections::BTreeSet;
 
 /// What the scan of one timeline found.
 pub(super) struct TimelineScan {
@@ -262,8 +263,10 @@ impl OneScan<'_> {
 
     /// Finds the locations that have timelines of their own, puts their clocks right, and adds the steps that matter to `visits`.
     fn divide(&mut self, visits: &mut Vec<Visit>) -> Result<Divided> {
-        self.extractor.hand_on(self.threads.operations.finish());
+        let handed_on = self.threads.operations.finish();
         let divided = self.threads.divide(&self.loaded, self.refined, self.options, &mut self.warnings);
+        // Threads of one clock complete nothing before it has begun.
+        self.extractor.hand_on(if divided.is_divided() { handed_on } else { BTreeSet::new() });
         if divided.is_divided() && self.refined.is_none() && self.options.presync.refines() {
             put_right(&divided, self.options, &mut self.loaded, visits, &mut self.threads.steps)?;
         }
