@@ -16,11 +16,12 @@ use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
 use clc_clock::waits::QuickestWaits;
 use clc_clock::{
-    ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks,
+    ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks, curves,
 };
 use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::calls::ObservedTimes;
+use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::latest::Begins;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::Progress;
@@ -79,6 +80,11 @@ pub(crate) fn refine(
             let reason = format!("{}; with straight lines {}", refused.reason, straight.reason);
             (estimation, selected) = (lines, Some(Selected { reason, ..straight }));
         }
+    }
+    if let Some(recorded) = selected.as_mut().filter(|selected| selected.clocks == SelectedClocks::Recorded)
+        && options.presync == Method::Auto
+    {
+        estimation.curve(transport, loaded, options, recorded, progress)?;
     }
     let Estimation { estimator, map, .. } = estimation;
     loaded.clock_of = Some(with_own(&map));
@@ -341,6 +347,34 @@ impl<'a> Estimation<'a> {
         };
         self.adopt_unmeasured(transport, loaded, options, progress)?;
         Ok(selected)
+    }
+
+    /// Joins recorded offsets, which were selected, by curves where they show that their clocks bend, unless that leaves more violations.
+    fn curve(
+        &self,
+        transport: &mut dyn Transport,
+        loaded: &mut LocalTrace,
+        options: &LoadOptions,
+        selected: &mut Selected,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let (workers, of_timeline) = (self.inputs.opened.workers, &self.map.of_timeline);
+        // Of locations with offsets of their own, each has its own lines.
+        let alike =
+            |record: &RecordedOffsets| record.offsets == self.map.offsets[of_timeline[record.timeline] as usize];
+        let shared = self.map.own.is_empty() && self.inputs.recorded.iter().all(alike);
+        let Some(knots) = shared.then(|| curves(&self.map.offsets)).flatten() else { return Ok(()) };
+        let Ok(refined) = RefinedClocks::new(&self.map, &knots) else { return Ok(()) };
+        let lines = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?.violated();
+        loaded.retime(workers, &refined);
+        let left = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?.violated();
+        if left > lines {
+            loaded.retime_by_locations(workers);
+            return Ok(());
+        }
+        adopt(transport, self.inputs.opened, loaded, options, &refined, progress)?;
+        selected.reason += "; recorded offsets are joined by curves, which predict each of them better from the others than straight lines do";
+        Ok(())
     }
 
     /// Makes the clocks without recorded offsets those of `loaded`.

@@ -221,3 +221,26 @@ fn a_jump_does_not_hide_that_estimated_clocks_are_better() {
     assert!(linear > 1.5 * network, "the trace is no test: {network} {linear}");
     assert_eq!((chosen.as_str(), auto), ("network", network));
 }
+
+/// Clocks that swing, in a program that hardly communicates: the offsets themselves show that they bend between one and the next.
+#[test]
+fn many_offsets_of_clocks_that_swing_are_joined_by_curves() {
+    // Error with the default and with straight lines, and whether there are curves.
+    let of = |clock: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let simulate = "simulate trace --ranks 4 --ranks-per-node 1 --pattern ring --events 200 --compute 20ms --measurements 20 --seed 5";
+        clc(&format!("{simulate} --quiet --clock {clock}"), path);
+        let [(own, chosen), (lines, _)] = ["auto", "linear"].map(|presync| judge(presync, path));
+        assert_eq!(chosen, "linear", "{clock}");
+        let reason = json(&clc("trace --dry-run -q --report -", path))["clocks"]["reason"].to_string();
+        (own, lines, reason.contains("joined by curves"))
+    };
+    let (own, lines, curved) = of("sine=200us/300ms");
+    assert!(curved && own < lines / 4.0, "{own} {lines}");
+    // Nothing shows that of clocks that only drift, or that walk.
+    for clock in ["drift=20ppm", "walk"] {
+        let (own, lines, curved) = of(clock);
+        assert!(!curved && own <= lines * 1.01, "{clock}: {own} {lines}");
+    }
+}

@@ -34,6 +34,7 @@ mod cholesky;
 mod clock;
 mod clock_map;
 mod collector;
+mod curves;
 mod delays;
 pub mod directions;
 mod estimate;
@@ -74,6 +75,7 @@ pub mod windows;
 pub use clock::{Clock, ClockCursor};
 pub use clock_map::{ClockMap, RecordedOffsets};
 pub use collector::Collector;
+pub use curves::curves;
 pub use estimate::{ClockEstimate, ClockPair, ClockStep, FurtherClocks, NodeClock, ShortestMessages};
 #[doc(hidden)]
 pub use fit::example_fit;
