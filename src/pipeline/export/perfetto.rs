@@ -147,23 +147,24 @@ impl<'a> PartialExport<'a> {
                     "args": {"name": definition.name}});
                 self.line(&named)?;
                 let within = within.as_mut().map(|within| (within, place));
-                self.location(process, location, times.location(local, number), within).map_err(|error| {
+                let regions = self.regions_of(location, times.location(local, number), within).map_err(|error| {
                     error.in_file(&opened.archive.event_path(definition.id)).at_location(definition.id)
                 })?;
+                self.write_regions((process, location.index), regions)?;
             }
             self.flows.extend(within.into_iter().flat_map(|within| within.flows(self.window)));
         }
         Ok(())
     }
 
-    /// The regions of one location; its steps with others of its process, among which it has a number, are added to those `within` it.
-    fn location(
-        &mut self,
-        process: usize,
+    /// The regions of one location in the window, and when they begin and end, in the order of their beginning, outer ones first: tools nest them by that. Its steps with others of its process, among which it
+    /// has a number, are added to those `within` it.
+    fn regions_of(
+        &self,
         location: &LoadedLocation,
         mut clock: ExportedClock<'_>,
         within: Option<(&mut ProcessFlows<'_>, u32)>,
-    ) -> Result<()> {
+    ) -> Result<Vec<(RegionId, i64, i64)>> {
         let id = self.opened.definitions.locations[location.index].id;
         let local = self.opened.archive.local_definitions(id)?;
         let mut stack: Vec<(RegionId, i64)> = Vec::new();
@@ -203,14 +204,18 @@ impl<'a> PartialExport<'a> {
         while let Some((region, since)) = stack.pop() {
             close(region, since, last);
         }
-        // In the order of their beginning, outer ones first: tools nest them by that.
         closed.sort_by_key(|&(region, from, to)| (from, std::cmp::Reverse(to), region));
-        self.regions += closed.len() as u64;
-        for (region, from, to) in closed {
+        Ok(closed)
+    }
+
+    /// Adds regions of a process and thread.
+    fn write_regions(&mut self, (process, thread): (usize, usize), regions: Vec<(RegionId, i64, i64)>) -> Result<()> {
+        self.regions += regions.len() as u64;
+        for (region, from, to) in regions {
             let name = self.names.get(&region).copied().filter(|name| !name.is_empty()).unwrap_or("unnamed region");
             let kind = if name.starts_with("MPI_") { "mpi" } else { "user" };
             let (ts, end) = (self.microseconds(from), self.microseconds(to));
-            let line = json!({"ph": "X", "name": name, "cat": kind, "pid": process, "tid": location.index,
+            let line = json!({"ph": "X", "name": name, "cat": kind, "pid": process, "tid": thread,
                 "ts": rounded(ts), "dur": rounded(end - ts)});
             self.line(&line)?;
         }

@@ -75,6 +75,12 @@ pub(super) fn space() -> Vec<Case> {
             "waits.csv",
         ),
         tables(
+            "disk_full_export",
+            "the disk is full when an export is written",
+            &["export", "trace", "-o", "new.json"],
+            "new.json",
+        ),
+        tables(
             "disk_full_manual",
             "the disk is full when a page of the manual is written",
             &["man", "new"],
@@ -90,28 +96,8 @@ pub(super) fn space() -> Vec<Case> {
                 refused_cleanly(s, ranks, &finished, &[".evt: location ", "File too large"]);
             },
         ),
-        special(
-            "small_stack",
-            "the stack is limited to 64 KiB (ulimit -s)",
-            "corrected",
-            |_| {},
-            |s, _| {
-                run(&mut s.correction_after("ulimit -s 64", 1)).expect(0, "a small stack");
-                s.output_is_right();
-            },
-        )
-        .on(&[1]),
-        special(
-            "file_descriptors",
-            "a process may have 20 open files (ulimit -n)",
-            "corrected",
-            |_| {},
-            |s, _| {
-                run(&mut s.correction_after("ulimit -n 20", 1)).expect(0, "few descriptors");
-                s.output_is_right();
-            },
-        )
-        .on(&[1]),
+        enough("small_stack", "the stack is limited to 64 KiB (ulimit -s)", "ulimit -s 64"),
+        enough("file_descriptors", "a process may have 20 open files (ulimit -n)", "ulimit -n 20"),
         special(
             "file_descriptors_few",
             "a process may have so few open files that it cannot even begin, or cannot go on",
@@ -262,7 +248,17 @@ pub(super) fn space() -> Vec<Case> {
     ]
 }
 
-/// A directory of files of which one cannot be written.
+/// A limit that leaves one process enough.
+fn enough(name: &str, fault: &str, limit: &'static str) -> Case {
+    let make = move |s: &mut Scene| limit.clone_into(&mut s.word);
+    special(name, fault, "corrected", make, |s, _| {
+        run(&mut s.correction_after(&s.word, 1)).expect(0, &s.word);
+        s.output_is_right();
+    })
+    .on(&[1])
+}
+
+/// A file, maybe one of a directory, that cannot be written.
 fn tables(name: &str, fault: &str, words: &'static [&'static str], file: &'static str) -> Case {
     let make = move |s: &mut Scene| {
         s.options = words.iter().map(|&word| word.to_owned()).collect();
