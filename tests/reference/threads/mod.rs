@@ -27,6 +27,8 @@ pub(crate) struct Hybrid {
     pub pairs: Vec<(At, At)>,
     /// Barriers: arrivals and departures.
     pub barriers: Vec<(Vec<At>, Vec<At>)>,
+    /// Threads take turns at collective operations, in an order that barriers, forks and joins tell.
+    pub turns: bool,
 }
 
 /// Numbers that look random.
@@ -98,18 +100,25 @@ impl Run {
         self.record(place, least, Event::Thread(step))
     }
 
-    /// Each of `threads` (process and location) sends to the next process, and then receives.
+    /// Each of `threads` (of all processes) sends to the next process, and then receives.
     fn messages(&mut self, threads: &[(usize, usize)], tag: u32) {
         let processes = self.now.len();
-        let message = |peer: usize| Message { peer: peer as u32, comm: CommId(0), tag, length: 8 };
+        // Where threads take turns, each two of them have a tag of their own: nothing else tells which message is whose.
+        let of_both = |from: usize, to: usize| 100 + 10 * threads[from].1 as u32 + threads[to].1 as u32;
+        let turns = self.hybrid.turns;
+        let message = |from: usize, to: usize, peer: usize| {
+            let tag = if turns { of_both(from, to) } else { tag };
+            Message { peer: peer as u32, comm: CommId(0), tag, length: 8 }
+        };
         let mut sent = BTreeMap::new();
         for &(p, l) in threads {
-            let at = self.record((p, l), 0, Event::MpiSend(message((p + 1) % processes)));
-            sent.insert((p + 1) % processes, self.time(at));
+            let next = (p + 1) % processes;
+            let at = self.record((p, l), 0, Event::MpiSend(message(p, next, next)));
+            sent.insert(next, self.time(at));
         }
         for &(p, l) in threads {
-            let least = sent[&p] + 1 + self.numbers.below(20);
-            self.record((p, l), least, Event::MpiRecv(message((p + processes - 1) % processes)));
+            let (before, least) = ((p + processes - 1) % processes, sent[&p] + 1 + self.numbers.below(20));
+            self.record((p, l), least, Event::MpiRecv(message(before, p, before)));
         }
     }
 
@@ -134,6 +143,9 @@ impl Run {
             // The last threads send, as many as have a partner.
             let threads: Vec<(usize, usize)> = (0..processes).map(|p| (p, members[p].len() - 1)).collect();
             self.messages(&threads, 7 + round % 2);
+        }
+        if self.hybrid.turns {
+            self.turns(&members);
         }
         for (p, members) in members.iter().enumerate() {
             if self.numbers.chance(2) {
@@ -167,7 +179,7 @@ impl Run {
         self.record((p, receiver), least, Event::MpiRecv(message));
     }
 
-    /// All processes meet, each by the same one of its threads every time.
+    /// All processes meet, each by one of its threads.
     fn meet(&mut self, threads: &[usize]) {
         let places: Vec<(usize, usize)> = threads.iter().copied().enumerate().collect();
         let begins: Vec<At> = places.iter().map(|&at| self.record(at, 0, Event::MpiCollectiveBegin)).collect();
@@ -175,6 +187,16 @@ impl Run {
         let (op, comm, root) = (CollectiveOp::BARRIER, CommId(0), Root::None);
         for at in places {
             self.record(at, last + 1, Event::MpiCollectiveEnd(Collective { op, comm, root, sent: 0, received: 0 }));
+        }
+    }
+
+    /// All processes meet several times, each time by any one of their threads, which wait for each other in between.
+    fn turns(&mut self, members: &[Vec<usize>]) {
+        for _ in 0..self.numbers.below(4) {
+            let who: Vec<usize> =
+                members.iter().map(|all| all[self.numbers.below(all.len() as u64) as usize]).collect();
+            self.meet(&who);
+            members.iter().enumerate().for_each(|(p, members)| self.barrier(p, members));
         }
     }
 
@@ -323,7 +345,13 @@ pub(crate) fn hybrid(seed: u64) -> Hybrid {
             (at, start)
         })
         .collect();
-    let who: Vec<usize> = threads.iter().map(|&count| run.numbers.below(count as u64) as usize).collect();
+    run.hybrid.turns = run.numbers.chance(2);
+    // The same one of its threads every time; where threads take turns, the main one, whose order with them is recorded.
+    let mut of_process = |&count: &usize| match run.hybrid.turns {
+        true => 0,
+        false => run.numbers.below(count as u64) as usize,
+    };
+    let who: Vec<usize> = threads.iter().map(&mut of_process).collect();
     let meets = run.numbers.chance(2);
     for round in 0..1 + run.numbers.below(4) as u32 {
         let mains: Vec<(usize, usize)> = (0..processes).map(|p| (p, 0)).collect();

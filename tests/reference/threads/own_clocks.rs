@@ -87,6 +87,34 @@ fn layers(hybrid: &Hybrid, shared: &dyn Fn(At) -> bool) -> BTreeMap<At, u32> {
     }
 }
 
+/// `matching` of a program whose clocks are wrong, with the collective operations in their true order: that of `truth`, the same program with correct clocks.
+pub(crate) fn in_true_order(hybrid: &Hybrid, truth: (&Trace, &Matching), mut matching: Matching) -> Matching {
+    let mut index: BTreeMap<At, EventRef> = BTreeMap::new();
+    for (process, timeline) in hybrid.trace.timelines().iter().enumerate() {
+        for (place, entry) in timeline.iter().enumerate() {
+            index.insert((process, entry.location, entry.number), EventRef { process, index: place });
+        }
+    }
+    let timelines = truth.0.timelines();
+    let here = |event: EventRef| {
+        let entry = timelines[event.process][event.index];
+        index[&(event.process, entry.location, entry.number)]
+    };
+    let collective = |dependency: &Dependency| dependency.kind == Kind::AllToAll;
+    matching.dependencies.retain(|dependency| !collective(dependency));
+    matching.dependencies.extend(
+        truth.1.dependencies.iter().filter(|dependency| collective(dependency)).map(|d| Dependency {
+            send: here(d.send),
+            receive: here(d.receive),
+            ..*d
+        }),
+    );
+    matching.dependencies.sort_unstable();
+    matching.calls = truth.1.calls.iter().map(|&call| here(call)).collect();
+    (matching.groups, matching.tells) = (truth.1.groups.clone(), truth.1.tells.clone());
+    matching
+}
+
 /// The trace in which each location of `own` is a process by itself, and the orders of threads between them; `matching` is that of the trace itself.
 pub(crate) fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matching) -> (Trace, Matching) {
     let old = &hybrid.trace;
