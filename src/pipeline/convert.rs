@@ -134,7 +134,7 @@ impl ConvertJob<'_> {
         let mut writer = NativeWriter::within(self.target, resolution).events(id)?;
         let mut without_fields = [0u64; 256];
         let mut attributes = [0u64; 256];
-        let references = &self.opened.definitions.stream_references;
+        let references = &self.opened.definitions.accelerator_attributes;
         let summary = archive.scan_parts(id, &local, references, |parts| {
             let mut kept = 0;
             let record = match (parts.event, parts.flush_stop) {
@@ -144,9 +144,12 @@ impl ConvertJob<'_> {
                     NativeRecord::other(parts.kind).unwrap_or(NativeRecord::Other(0))
                 }
                 (event, _) => {
-                    let on_stream = NativeRecord::on_stream(event, parts.stream);
-                    kept = u64::from(on_stream.is_some());
-                    on_stream.unwrap_or(NativeRecord::Event(event))
+                    let referring = NativeRecord::referring(event, parts.refers);
+                    if referring.is_some() {
+                        kept =
+                            [parts.refers.stream.is_some(), parts.refers.event.is_some()].map(u64::from).iter().sum();
+                    }
+                    referring.unwrap_or(NativeRecord::Event(event))
                 }
             };
             attributes[usize::from(parts.kind)] += parts.attributes - kept;
@@ -167,14 +170,11 @@ impl ConvertJob<'_> {
             ArchiveWriter::within(self.target, NAME, CreateOptions::default().fitting(&self.opened.definitions));
         let mut writer = archive.events(id)?;
         let order = writer.order();
-        let references = &self.opened.definitions.stream_references;
+        let names = &self.opened.definitions.accelerator_attributes;
         let mut dropped = [0u64; 256];
         let summary = trace.scan_records(id, |_, time, record| match record {
             NativeRecord::Event(event) if event != Event::Other => writer.event(time, &event),
-            NativeRecord::OnStream(_, stream, _) => match references.first() {
-                Some(&attribute) => writer.event_on_stream(time, &record.event(), attribute, stream),
-                None => writer.event(time, &record.event()),
-            },
+            NativeRecord::Referring(_, refers, _) => writer.event_with_references(time, &record.event(), names, refers),
             NativeRecord::BufferFlush(stop) => writer.raw(time, BUFFER_FLUSH, &order.bytes(stop)),
             other => {
                 dropped[usize::from(other.kind())] += 1;

@@ -174,8 +174,8 @@ impl OneScan<'_> {
         let summary = match &mut self.several {
             // Regions tell when a location posted a receive that another location may have been ahead of.
             Some(list) => {
-                let references = threads.steps.stream_references().unwrap_or_default();
-                let mut visit = |event_number, raw, event: Event, stream| {
+                let references = threads.steps.accelerator_attributes();
+                let mut visit = |event_number, raw, event: Event, refers| {
                     count(1);
                     within.look(&event);
                     let step = match threads.wanted && threads.steps.takes(&event) {
@@ -184,13 +184,15 @@ impl OneScan<'_> {
                     };
                     threads.operations.read(number as u32, &event, step);
                     if threads.steps.takes_of_accelerators(number as u32, &event) {
-                        threads.steps.add_of_accelerators(visits.place(event_number, raw)?, &event, stream);
+                        threads.steps.add_of_accelerators(visits.place(event_number, raw)?, &event, refers);
                     }
                     visits.collect(event_number, raw, &event, list)
                 };
                 match references {
-                    [] => archive.scan_with(id, local, |number, raw, event| visit(number, raw, event, None)),
-                    references => archive.scan_on_streams(id, local, references, visit),
+                    None => {
+                        archive.scan_with(id, local, |number, raw, event| visit(number, raw, event, Default::default()))
+                    }
+                    Some(references) => archive.scan_with_references(id, local, references, visit),
                 }
             }
             None if calls.is_some() => archive.scan_with(id, local, |event_number, raw, event| {

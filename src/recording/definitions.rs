@@ -119,7 +119,7 @@ impl Plan {
             groups: windows.groups(),
             thread_barriers: Vec::new(),
             callsites: Vec::new(),
-            stream_references: Vec::new(),
+            accelerator_attributes: Default::default(),
         }
     }
 

@@ -174,6 +174,11 @@ fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
                 name(region)
             )
         }
+        Unpaired::UnknownEvent(region) => format!(
+            "calls of {} are not compared with the work that they wait for: the trace does not tell which call of the \
+            same thread put the event into which stream",
+            name(region)
+        ),
         Unpaired::UnknownDevice(region) => {
             format!(
                 "calls of {} are not compared with the work that they wait for: the process has several accelerators",

@@ -72,7 +72,7 @@ pub(crate) fn definitions() -> Definitions {
         groups: Vec::new(),
         thread_barriers: Vec::new(),
         callsites: Vec::new(),
-        stream_references: Vec::new(),
+        accelerator_attributes: Default::default(),
         regions: ["main", "MPI_Send", "läuft"]
             .iter()
             .zip(0..)

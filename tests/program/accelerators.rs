@@ -4,12 +4,13 @@ use crate::by_hand::{self, written};
 use crate::common::{alone, found, report, run};
 use crate::reference::against::write_with;
 use crate::reference::model::{
-    CALLSITE, COPY_TO_HOST, CU_LAUNCH, DEVICE_WAIT, HIP_LAUNCH, IDLE, KERNEL, Process, Recorded, STREAM_WAIT, Trace,
+    CALLSITE, COPY_TO_HOST, CU_LAUNCH, DEVICE_WAIT, EVENT_WAIT, HIP_LAUNCH, IDLE, KERNEL, PLACE_EVENT, Process,
+    Recorded, STREAM_WAIT, Trace,
 };
 use clc_otf2::{ArchiveWriter, CreateOptions, MappingTable, Otf2Archive};
 use clc_trace::{
-    AttributeId, CallParameter, ClockOffset, CommId, CommMembers, Communicator, Event, LocationId, Message, MpiRank,
-    ParameterId, RegionId, Window, WindowId, WindowTransfer,
+    AcceleratorAttributes, AcceleratorReference, AttributeId, CallParameter, ClockOffset, CommId, CommMembers,
+    Communicator, Event, LocationId, Message, MpiRank, ParameterId, RegionId, Window, WindowId, WindowTransfer,
 };
 use std::path::Path;
 use std::process::Command;
@@ -129,6 +130,32 @@ fn calls_may_name_their_streams() {
     // libotf2 reads the attributes that were written.
     let printed = run(Command::new("otf2-print").arg(path.join("traces.otf2"))).expect(0, "otf2-print").stdout;
     assert!(printed.contains("CUDA_STREAM_REF"), "{printed}");
+}
+
+/// Two kernels of a stream that is 50 us ahead. An event stands behind the first one, and the last call waits for that event: it is left while the second kernel runs.
+fn waits_for_an_event() -> Trace {
+    let calls = [(CU_LAUNCH, 100, 102), (PLACE_EVENT, 104, 105), (CU_LAUNCH, 106, 107), (EVENT_WAIT, 120, 205)];
+    let host: Vec<Happens> = calls.map(|(id, entered, left)| call(id, entered, left)).into();
+    let mut trace = trace(host, vec![(0, 50, vec![call(KERNEL, 110, 200), call(KERNEL, 201, 400)])]);
+    // The launches as they are entered, the event as it is put into the stream and as it has been waited for.
+    trace.references.extend([0, 3, 4].map(|number| ((0, 0, number), 1)));
+    trace.event_references.extend([3, 7].map(|number| ((0, 0, number), 0xFFFF_8000_0000_0040)));
+    trace
+}
+
+#[test]
+fn a_wait_for_an_event_is_for_the_work_before_it() {
+    assert_corrected(&waits_for_an_event(), WAIT, 1, 1);
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    let path = written(at, &waits_for_an_event());
+    let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+    run(alone().current_dir(at).args(["convert", name, "native.clct", "-q"])).expect(0, "convert");
+    run(alone().current_dir(at).args("convert native.clct back -q".split(' '))).expect(0, "convert");
+    for trace in [&path, &at.join("native.clct"), &at.join("back")] {
+        let found_in = report(trace, &["check", "--presync", "none"], 1);
+        assert_eq!((found(&found_in, ISSUE), found(&found_in, WAIT)), ((2, 0), (1, 1)), "{}", trace.display());
+    }
 }
 
 /// Location and time of both ends of the arrows of a kind, as Perfetto shows them.
@@ -313,16 +340,23 @@ fn numbers_of_locations_are_mapped() {
     let archive = ArchiveWriter::create(&path, "traces", CreateOptions::default()).expect("an archive");
     let mut file = archive.events(here).expect("a file");
     let enter = Event::Enter(RegionId(1));
-    file.event_on_stream(10, &enter, AttributeId(1), LocationId(2)).expect("an event");
+    let names = |id| AcceleratorAttributes { streams: vec![AttributeId(id)], events: vec![AttributeId(2)] };
+    let refers = |id| AcceleratorReference { stream: Some(LocationId(id)), event: None };
+    file.event_with_references(10, &enter, &names(1), refers(2)).expect("an event");
     let parameter = |parameter| CallParameter { parameter: ParameterId(parameter), value: 1 << 40 };
     file.event(11, &Event::Parameter(parameter(1))).expect("an event");
     // Another attribute, and one that is not in the table of locations.
-    file.event_on_stream(12, &enter, AttributeId(0), LocationId(2)).expect("an event");
-    file.event_on_stream(13, &enter, AttributeId(1), LocationId(3)).expect("an event");
+    file.event_with_references(12, &enter, &names(0), refers(2)).expect("an event");
+    file.event_with_references(13, &enter, &names(1), AcceleratorReference { event: Some(1 << 50), ..refers(3) })
+        .expect("an event");
     let count = file.finish().expect("a file");
     let table = |kind, ids: &[(u64, u64)]| MappingTable { kind, ids: ids.to_vec() };
-    let tables =
-        [table(1, &[(0, 9), (1, 4)]), table(2, &[(2, stream.0)]), table(3, &[(1, 5)]), table(7, &[(0, 8), (1, 3)])];
+    let tables = [
+        table(1, &[(0, 9), (1, 4), (2, 5)]),
+        table(2, &[(2, stream.0)]),
+        table(3, &[(1, 5)]),
+        table(7, &[(0, 8), (1, 3)]),
+    ];
     archive.local_definitions_with_tables(here, &tables, &[]).expect("a file");
     let trace = Trace { processes: vec![Process { node: 0, locations: vec![Vec::new()] }], ..Trace::default() };
     let mut definitions = trace.definitions();
@@ -333,16 +367,23 @@ fn numbers_of_locations_are_mapped() {
     let archive = Otf2Archive::open(&path).expect("an archive");
     let (definitions, _) = archive.read_definitions().expect("definitions");
     assert_eq!(definitions.callsites, [ParameterId(3)]);
-    assert_eq!(definitions.stream_references, [AttributeId(4)]);
+    let attributes = &definitions.accelerator_attributes;
+    assert_eq!((&attributes.streams[..], &attributes.events[..]), (&[AttributeId(4)][..], &[AttributeId(5)][..]));
     let local = archive.local_definitions(here).expect("definitions");
     let mut seen = Vec::new();
     archive
-        .scan_on_streams(here, &local, &definitions.stream_references, |_, _, event, stream| {
-            seen.push((event, stream));
+        .scan_with_references(here, &local, attributes, |_, _, event, refers| {
+            seen.push((event, refers.stream, refers.event));
             Ok(())
         })
         .expect("events");
     let enter = Event::Enter(RegionId(5));
     let parameter = Event::Parameter(parameter(3));
-    assert_eq!(seen, [(enter, Some(stream)), (parameter, None), (enter, None), (enter, Some(LocationId(3)))]);
+    let expected = [
+        (enter, Some(stream), None),
+        (parameter, None, None),
+        (enter, None, None),
+        (enter, Some(LocationId(3)), Some(1 << 50)),
+    ];
+    assert_eq!(seen, expected);
 }

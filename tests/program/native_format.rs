@@ -422,21 +422,21 @@ fn damage_names_file_location_and_event() {
         refused(command, here, &["x.clct/events/2.clce: location 2: the event file is missing"]);
     }
     std::fs::write(&path, &original).unwrap();
-    std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x05\0\0\0").unwrap();
+    std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x06\0\0\0").unwrap();
     refused(
         "x.clct",
         here,
-        &["x.clct/definitions.clcd: native trace of format version 5; versions 1 to 4 are supported"],
+        &["x.clct/definitions.clcd: native trace of format version 6; versions 1 to 5 are supported"],
     );
 }
 
 /// Makes files of an older version of those of a trace without windows, threads and accelerators, which differ by nothing else.
 fn as_version(version: u8, trace: &Path) {
-    let lists = [5, 3, 2][usize::from(version) - 1];
+    let lists = [6, 4, 3, 1][usize::from(version) - 1];
     let path = trace.join("definitions.clcd");
     let mut bytes = std::fs::read(&path).unwrap();
-    let end = &bytes[bytes.len() - 9..bytes.len() - 4];
-    assert_eq!(end, [0; 5], "no windows, groups, barriers of threads, parameters and attributes");
+    let end = &bytes[bytes.len() - 10..bytes.len() - 4];
+    assert_eq!(end, [0; 6], "no windows, groups, barriers of threads, parameters and attributes");
     bytes.truncate(bytes.len() - 4 - lists);
     bytes[8] = version;
     let length = bytes.len() as u64 - 20;
@@ -456,16 +456,16 @@ fn as_version(version: u8, trace: &Path) {
 #[test]
 fn traces_of_older_versions_are_read() {
     let directory = tempfile::tempdir().unwrap();
-    for version in [1, 2, 3, 4] {
+    for version in [1, 2, 3, 4, 5] {
         let native = convert(&fixture("tracer-collectives-4"), directory.path(), &format!("{version}.clct"));
-        if version < 4 {
+        if version < 5 {
             as_version(version, &native);
         }
         clc(&format!("{version}.clct -o {version}-clc.clct -q"), directory.path(), 0);
         clc(&format!("check {version}-clc.clct -q"), directory.path(), 0);
     }
-    let (newest, definitions) = open(&directory.path().join("4-clc.clct"));
-    for version in [1, 2, 3] {
+    let (newest, definitions) = open(&directory.path().join("5-clc.clct"));
+    for version in [1, 2, 3, 4] {
         let (old, old_definitions) = open(&directory.path().join(format!("{version}-clc.clct")));
         assert_eq!(old_definitions, definitions);
         for location in &definitions.locations {

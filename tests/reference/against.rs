@@ -4,7 +4,7 @@ use super::backward::backward;
 use super::common::{self, Constants, common};
 use super::forward::{Control, forward_of, lamport_advance};
 use super::matching::{Rules, matching};
-use super::model::{PerLocation, Recorded, STREAM_REFERENCE, Trace};
+use super::model::{PerLocation, Recorded, Trace, attributes};
 use clc_clock::Method;
 use clc_engine::comm::local::LocalTransport;
 use clc_engine::comm::{ReduceOp, Transport};
@@ -18,7 +18,7 @@ use clc_replay::pipeline::open::open;
 use clc_replay::report::Warnings;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{AttributeId, ClockOffset, Error, Event, EventNumber, Fraction, Position, Result, Ticks};
+use clc_trace::{AcceleratorReference, ClockOffset, Error, Event, EventNumber, Fraction, Position, Result, Ticks};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::semantics::CollectiveClass;
 use controlled_logical_clock::{Centre, CorrectionForm, Decay, ErrorLimit, Parameters, Slope};
@@ -48,13 +48,12 @@ pub(crate) fn write_with(trace: &Trace, directory: &Path, offsets: impl Fn(usize
             for (number, recorded) in events.iter().enumerate() {
                 let time = recorded.time as u64;
                 // MeasurementOnOff stands for all records that are not interpreted.
-                match (recorded.event, trace.references.get(&(p, l, number))) {
-                    (Event::Other, _) => file.raw(time, 11, &[1]).unwrap(),
-                    (event, None) => file.event(time, &event).unwrap(),
-                    (event, Some(&stream)) => {
-                        let stream = trace.location_id(p, stream);
-                        file.event_on_stream(time, &event, AttributeId(STREAM_REFERENCE), stream).unwrap();
-                    }
+                let stream = trace.references.get(&(p, l, number)).map(|&stream| trace.location_id(p, stream));
+                let refers =
+                    AcceleratorReference { stream, event: trace.event_references.get(&(p, l, number)).copied() };
+                match recorded.event {
+                    Event::Other => file.raw(time, 11, &[1]).unwrap(),
+                    event => file.event_with_references(time, &event, &attributes(), refers).unwrap(),
                 }
             }
             counts.insert(id, file.finish().unwrap());

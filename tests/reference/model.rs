@@ -1,9 +1,9 @@
 //! A trace as plain data: processes, their locations, what each recorded, and who is in which communicator.
 
 use clc_trace::{
-    AttributeId, ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, GroupId, Location,
-    LocationGroup, LocationGroupId, LocationId, LocationKind, MpiRank, ParameterId, Region, RegionId, SystemTreeNode,
-    SystemTreeNodeId, Window,
+    AcceleratorAttributes, AttributeId, ClockProperties, CommId, CommMembers, Communicator, Definitions, Event,
+    GroupId, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, MpiRank, ParameterId, Region,
+    RegionId, SystemTreeNode, SystemTreeNodeId, Window,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) const REGIONS: u32 = 4;
 
 /// The names of all regions, by their ids.
-pub(crate) const REGION_NAMES: [&str; 25] = [
+pub(crate) const REGION_NAMES: [&str; 27] = [
     "region 0",
     "region 1",
     "region 2",
@@ -38,6 +38,8 @@ pub(crate) const REGION_NAMES: [&str; 25] = [
     "MPI_Comm_create_group",
     "MPI_Neighbor_alltoall",
     "MPI_Send",
+    "cuEventRecord",
+    "cuEventSynchronize",
 ];
 
 /// Regions of accelerators.
@@ -48,9 +50,17 @@ pub(crate) const DEVICE_WAIT: u32 = 16;
 pub(crate) const COPY_TO_HOST: u32 = 17;
 pub(crate) const IDLE: u32 = 18;
 pub(crate) const KERNEL: u32 = 19;
-/// The parameter of call sites, and the attribute that names streams.
+pub(crate) const PLACE_EVENT: u32 = 25;
+pub(crate) const EVENT_WAIT: u32 = 26;
+/// The parameter of call sites, and the attributes that name streams and events.
 pub(crate) const CALLSITE: u32 = 3;
-pub(crate) const STREAM_REFERENCE: u32 = 4;
+const STREAM_REFERENCE: u32 = 4;
+const EVENT_REFERENCE: u32 = 5;
+
+/// The attributes by which calls name streams and events.
+pub(crate) fn attributes() -> AcceleratorAttributes {
+    AcceleratorAttributes { streams: vec![AttributeId(STREAM_REFERENCE)], events: vec![AttributeId(EVENT_REFERENCE)] }
+}
 
 /// The one in which the threads of a team wait for each other.
 pub(crate) const BARRIER: u32 = 12;
@@ -79,8 +89,9 @@ pub(crate) struct Trace {
     pub groups: Vec<(GroupId, Arc<[MpiRank]>)>,
     /// Locations (process, location) that are streams of accelerators, with the number of the device in the process.
     pub streams: BTreeMap<(usize, usize), u32>,
-    /// Events (process, location, number) that name a stream of their process.
+    /// Events (process, location, number) that name a stream of their process, and those that name what is put into streams.
     pub references: BTreeMap<(usize, usize, usize), usize>,
+    pub event_references: BTreeMap<(usize, usize, usize), u64>,
     /// Of events (process, location, number) that come later among those of their time than their locations say: how many times they do.
     pub layers: BTreeMap<(usize, usize, usize), u32>,
 }
@@ -228,7 +239,7 @@ impl Trace {
             groups: self.groups.clone(),
             thread_barriers: vec![RegionId(BARRIER)],
             callsites: vec![ParameterId(CALLSITE)],
-            stream_references: vec![AttributeId(STREAM_REFERENCE)],
+            accelerator_attributes: attributes(),
             regions: (0..)
                 .zip(REGION_NAMES)
                 .map(|(id, name)| Region { id: RegionId(id), name: name.to_owned() })

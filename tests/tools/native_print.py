@@ -76,7 +76,7 @@ def definitions(path):
     data = path.read_bytes()
     whole = Bytes(data)
     magic, version, length = whole.fixed("8sIQ")
-    assert magic == b"CLCDEFIN" and version in (1, 2, 3, 4), "not a definition file of version 1 to 4"
+    assert magic == b"CLCDEFIN" and version in (1, 2, 3, 4, 5), "not a definition file of version 1 to 5"
     d = Bytes(whole.take(length))
     checked(data[:-4], whole.fixed("I")[0], "definitions")
     whole.end()
@@ -112,10 +112,11 @@ def definitions(path):
     if version > 2:
         for number in d.list(d.number):
             print("thread_barrier", number)
-    if version > 3:
-        for what in ("callsite", "stream_reference"):
-            for number in d.list(d.number):
-                print(what, number)
+    kinds = ["callsite", "stream_reference"] if version > 3 else []
+    kinds += ["event_reference"] if version > 4 else []
+    for what in kinds:
+        for number in d.list(d.number):
+            print(what, number)
     d.end()
     return clock[0]
 
@@ -125,6 +126,7 @@ COLLECTIVE = "bnnnn"
 SINCE_2 = {37: "", 38: "bnnnnn", 39: "nnn", 40: "bnnn", 41: "bnnn", 42: "bnnn", 43: "bnnn", 46: "nnnn", 47: "nnnn", 48: "bnnnnn"}  # fmt: skip
 SINCE_3 = {53: "nn", 54: "n", 55: "n", 56: "n", 57: "nnn", 58: "nnn", 59: "nnn", 60: "nnn", 61: "nnn", 62: "nn", 63: "nn", 64: "nn", 65: "nn"}  # fmt: skip
 SINCE_4 = {1: "nn", 2: "nn", 34: "nn", 49: "nn"}
+SINCE_5 = {3: "nbnn", 4: "nbnn"}
 FIELDS = {12: "n", 13: "n", 14: MESSAGE, 15: MESSAGE + "n", 16: "n", 17: "n", 18: MESSAGE, 19: MESSAGE + "n",
           20: "n", 21: "n", 22: "", 23: COLLECTIVE, 85: "n", 86: COLLECTIVE + "n"}  # fmt: skip
 
@@ -133,11 +135,11 @@ def event_file(path, resolution):
     data = path.read_bytes()
     header = Bytes(data[:64])
     magic, version, flags, location, ticks, count, end, offsets, offset_sum, reserved = header.fixed("8sIIQQQQIII")
-    assert (magic, flags, reserved) == (b"CLCEVENT", 0, 0) and version in (1, 2, 3, 4), (
-        "not an event file of version 1 to 4"
+    assert (magic, flags, reserved) == (b"CLCEVENT", 0, 0) and version in (1, 2, 3, 4, 5), (
+        "not an event file of version 1 to 5"
     )
     known = FIELDS | (SINCE_2 if version > 1 else {}) | (SINCE_3 if version > 2 else {})
-    known |= SINCE_4 if version > 3 else {}
+    known |= (SINCE_4 if version > 3 else {}) | (SINCE_5 if version > 4 else {})
     assert (str(location), ticks) == (path.stem, resolution), "of another location or trace"
     checked(data[:60], header.fixed("I")[0], "a header")
     checked(data[end:], offset_sum, "clock offsets")

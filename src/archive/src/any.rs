@@ -7,7 +7,8 @@ use crate::{Marker, ScanSummary, Sibling, SynchronisationVisitor, TimeMap, copy}
 use crate::{WRITTEN_LIST, truth};
 use clc_otf2::{LocalDefinitions, Otf2Archive};
 use clc_trace::{
-    AttributeId, ClockOffset, ClockProperties, Definitions, Error, Event, EventNumber, LocationId, RegionId, Result,
+    AcceleratorAttributes, AcceleratorReference, ClockOffset, ClockProperties, Definitions, Error, Event, EventNumber,
+    LocationId, RegionId, Result,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -231,21 +232,21 @@ impl Archive {
         }
     }
 
-    /// As [`Archive::scan_with`], with the stream of an accelerator that an event refers to; `references` are [`Definitions::stream_references`].
+    /// As [`Archive::scan_with`], with what an event refers to; `references` are [`Definitions::accelerator_attributes`].
     ///
     /// # Errors
     /// As [`Archive::scan_with`].
-    pub fn scan_on_streams(
+    pub fn scan_with_references(
         &self,
         location: LocationId,
         local: &LocalDefinitions,
-        references: &[AttributeId],
-        mut visit: impl FnMut(EventNumber, u64, Event, Option<LocationId>) -> Result<()>,
+        references: &AcceleratorAttributes,
+        mut visit: impl FnMut(EventNumber, u64, Event, AcceleratorReference) -> Result<()>,
     ) -> Result<ScanSummary> {
         match self {
-            Archive::Otf2(archive) => archive.scan_on_streams(location, local, references, visit),
+            Archive::Otf2(archive) => archive.scan_with_references(location, local, references, visit),
             Archive::Native(trace) => trace
-                .scan_records(location, |number, time, record| visit(number, time, record.event(), record.stream())),
+                .scan_records(location, |number, time, record| visit(number, time, record.event(), record.reference())),
         }
     }
 

@@ -1,9 +1,13 @@
 //! The global definitions of an archive that is written from nothing.
 
 use crate::definition_writer::DefinitionWriter;
-use crate::definitions::{CALLSITE, OPENMP, STREAM_REFERENCE, TYPE_LOCATION, UNSIGNED, kind};
+use crate::definitions::{
+    CALLSITE, EVENT_REFERENCE, OPENMP, STREAM_REFERENCE, TYPE_LOCATION, TYPES_UNSIGNED, UNSIGNED, kind,
+};
 use crate::region_roles::{MPI_FILE, is_mpi, is_openmp, mpi_role, openmp_role};
-use clc_trace::{CommMembers, Definitions, LocationId, LocationKind, MpiRank, Result};
+use clc_trace::{
+    AcceleratorAttributes, AttributeId, CommMembers, Definitions, LocationId, LocationKind, MpiRank, Result,
+};
 use std::collections::HashMap;
 
 const UNDEFINED: u32 = u32::MAX;
@@ -132,12 +136,16 @@ impl DefinitionWriter<'_> {
                 payload.u8(UNSIGNED);
             })?;
         }
-        for attribute in &definitions.stream_references {
-            let name = self.string(STREAM_REFERENCE)?;
+        let AcceleratorAttributes { streams, events } = &definitions.accelerator_attributes;
+        let of_type = |list: &[AttributeId], name, kind| list.iter().map(|id| (id.0, name, kind)).collect::<Vec<_>>();
+        let mut attributes = of_type(streams, STREAM_REFERENCE, TYPE_LOCATION);
+        attributes.extend(of_type(events, EVENT_REFERENCE, *TYPES_UNSIGNED.end()));
+        for (id, name, kind) in attributes {
+            let name = self.string(name)?;
             self.write(kind::ATTRIBUTE, |payload| {
-                payload.u32(attribute.0);
+                payload.u32(id);
                 payload.u32(name);
-                payload.u8(TYPE_LOCATION);
+                payload.u8(kind);
                 payload.u32(empty);
             })?;
         }

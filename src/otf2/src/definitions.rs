@@ -3,9 +3,9 @@
 use crate::bytes::Reader;
 use crate::chunks::{FileKind, RecordReader};
 use clc_trace::{
-    AttributeId, ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location,
-    LocationGroup, LocationGroupId, LocationId, LocationKind, MpiRank, ParameterId, Region, RegionId, Result,
-    SystemTreeNode, SystemTreeNodeId, Window, WindowId,
+    AcceleratorAttributes, AttributeId, ClockProperties, CommId, CommMembers, Communicator, Definitions, Error,
+    GroupId, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, MpiRank, ParameterId, Region,
+    RegionId, Result, SystemTreeNode, SystemTreeNodeId, Window, WindowId,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -52,9 +52,10 @@ pub(super) struct Tables {
     locations: Vec<(u64, u32, u8, u64, u32)>,
     regions: Vec<(u32, u32)>,
     thread_barriers: Vec<u32>,
-    /// Parameters of unsigned integers, and attributes that are locations: ids and names.
+    /// Parameters of unsigned integers, attributes that are locations, and attributes that are unsigned integers: ids and names.
     parameters: Vec<(u32, u32)>,
-    attributes: Vec<(u32, u32)>,
+    location_attributes: Vec<(u32, u32)>,
+    unsigned_attributes: Vec<(u32, u32)>,
     groups: Vec<GroupDefinition>,
     comms: Vec<(u32, u32, u32)>,
     inter_comms: Vec<(u32, u32, u32, u32)>,
@@ -88,10 +89,14 @@ pub(super) const OPENMP: u8 = 3;
 pub(super) const UNSIGNED: u8 = 2;
 /// OTF2 `Type`: a location.
 pub(super) const TYPE_LOCATION: u8 = 13;
+/// OTF2 `Type`: unsigned integers of 8 to 64 bits.
+pub(super) const TYPES_UNSIGNED: std::ops::RangeInclusive<u8> = 1..=4;
 /// The parameter by which Score-P tells where kernels of accelerators are launched.
 pub(super) const CALLSITE: &str = "callsite id";
 /// The attribute by which Score-P names the CUDA stream that a call refers to.
 pub(super) const STREAM_REFERENCE: &str = "CUDA_STREAM_REF";
+/// The attribute by which Score-P names the CUDA event that a call refers to.
+pub(super) const EVENT_REFERENCE: &str = "CUDA_EVENT_REF";
 
 /// Whether the definition of a region, of which id and name have been read, is that of a barrier of OpenMP. Records of OTF2 1.0 do not tell.
 fn is_thread_barrier(reader: &mut Reader<'_>) -> bool {
@@ -156,7 +161,10 @@ impl Tables {
                 if let (Ok(id), Ok(name), Ok(of)) = (reader.u32(), reader.u32(), reader.u8()) {
                     match (kind, of) {
                         (kind::PARAMETER, UNSIGNED) => self.parameters.push((id, name)),
-                        (kind::ATTRIBUTE, TYPE_LOCATION) => self.attributes.push((id, name)),
+                        (kind::ATTRIBUTE, TYPE_LOCATION) => self.location_attributes.push((id, name)),
+                        (kind::ATTRIBUTE, of) if TYPES_UNSIGNED.contains(&of) => {
+                            self.unsigned_attributes.push((id, name));
+                        }
                         _ => {}
                     }
                 }
@@ -208,7 +216,7 @@ impl Tables {
     }
 
     /// The parameters and attributes that tell what calls do with accelerators, ascending.
-    pub(super) fn of_accelerators(&self) -> (Vec<ParameterId>, Vec<AttributeId>) {
+    pub(super) fn of_accelerators(&self) -> (Vec<ParameterId>, AcceleratorAttributes) {
         let named = |list: &[(u32, u32)], wanted: &str| -> Vec<u32> {
             let is = |&&(_, name): &&(u32, u32)| self.strings.get(&name).is_some_and(|name| name == wanted);
             let mut ids: Vec<u32> = list.iter().filter(is).map(|&(id, _)| id).collect();
@@ -217,8 +225,10 @@ impl Tables {
             ids
         };
         let callsites = named(&self.parameters, CALLSITE).into_iter().map(ParameterId).collect();
-        let references = named(&self.attributes, STREAM_REFERENCE).into_iter().map(AttributeId).collect();
-        (callsites, references)
+        let attributes = |list, wanted| named(list, wanted).into_iter().map(AttributeId).collect();
+        let streams = attributes(&self.location_attributes, STREAM_REFERENCE);
+        let events = attributes(&self.unsigned_attributes, EVENT_REFERENCE);
+        (callsites, AcceleratorAttributes { streams, events })
     }
 
     /// Refuses a file of few bytes in which a long text is the name of many things: each of them has its own copy.
@@ -278,7 +288,7 @@ impl Tables {
         let mut thread_barriers: Vec<RegionId> = self.thread_barriers.iter().map(|&id| RegionId(id)).collect();
         thread_barriers.sort_unstable();
         thread_barriers.dedup();
-        let (callsites, stream_references) = self.of_accelerators();
+        let (callsites, accelerator_attributes) = self.of_accelerators();
         let definitions = Definitions {
             clock,
             locations,
@@ -291,7 +301,7 @@ impl Tables {
             groups,
             thread_barriers,
             callsites,
-            stream_references,
+            accelerator_attributes,
         };
         Ok((definitions, warnings))
     }

@@ -1,11 +1,11 @@
 //! Writing the events of one location from nothing.
 
 use crate::bytes::{ByteOrder, Reader, Writer};
-use crate::definitions::TYPE_LOCATION;
+use crate::definitions::{TYPE_LOCATION, TYPES_UNSIGNED};
 use crate::event_record::EventRecord;
 use crate::framing::{attribute_bound, bound, control, singleton_width};
 use crate::writer::ChunkWriter;
-use clc_trace::{AttributeId, Error, Event, EventNumber, LocationId, Result};
+use clc_trace::{AcceleratorAttributes, AcceleratorReference, Error, Event, EventNumber, Result};
 
 /// The event file of one location.
 #[derive(Debug)]
@@ -35,26 +35,31 @@ impl EventFileWriter {
         self.record(time, &record)
     }
 
-    /// As [`EventFileWriter::event`], with an attribute that names the stream of an accelerator which the event refers to.
+    /// As [`EventFileWriter::event`], with the attributes that name what the event refers to, the first ones of `names`; what has no name there is left out.
     ///
     /// # Errors
     /// As [`EventFileWriter::event`].
-    pub fn event_on_stream(
+    pub fn event_with_references(
         &mut self,
         time: u64,
         event: &Event,
-        attribute: AttributeId,
-        stream: LocationId,
+        names: &AcceleratorAttributes,
+        refers: AcceleratorReference,
     ) -> Result<()> {
         let record = EventRecord::of(event).ok_or_else(|| Error::new("this event has no OTF2 record"))?;
+        let stream = names.streams.first().zip(refers.stream.map(|stream| stream.0)).map(|of| (TYPE_LOCATION, of));
+        let event = names.events.first().zip(refers.event).map(|of| (*TYPES_UNSIGNED.end(), of));
         let mut attributes = Writer::new(self.order());
-        attributes.u32(1);
-        attributes.u32(attribute.0);
-        attributes.u8(TYPE_LOCATION);
-        attributes.u64(stream.0);
+        attributes.u32(u32::from(stream.is_some()) + u32::from(event.is_some()));
+        for (kind, (attribute, value)) in stream.into_iter().chain(event) {
+            attributes.u32(attribute.0);
+            attributes.u8(kind);
+            attributes.u64(value);
+        }
         let mut payload = Writer::new(self.order());
         let kind = record.write(&mut payload);
-        self.append(time, Some(&attributes.bytes), kind, &payload.bytes)
+        let some = stream.is_some() || event.is_some();
+        self.append(time, some.then_some(&attributes.bytes[..]), kind, &payload.bytes)
     }
 
     /// Appends a record of any type.

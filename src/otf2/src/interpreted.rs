@@ -9,9 +9,9 @@ use crate::files::Otf2Archive;
 use crate::framing::BUFFER_FLUSH;
 use crate::local::LocalDefinitions;
 use crate::local_file::{CLOCK_OFFSET, MAPPING_TABLE};
-use crate::scan::stream_of;
+use crate::scan::reference_of;
 use crate::{MappedFile, ScanSummary};
-use clc_trace::{AttributeId, Error, Event, LocationId, Result};
+use clc_trace::{AcceleratorAttributes, AcceleratorReference, Error, Event, LocationId, Result};
 use std::path::Path;
 
 /// Name of a definition record.
@@ -35,12 +35,12 @@ pub struct EventParts {
     pub flush_stop: Option<u64>,
     /// Number of attributes.
     pub attributes: u64,
-    /// The stream of an accelerator that one of them names.
-    pub stream: Option<LocationId>,
+    /// What some of them refer to.
+    pub refers: AcceleratorReference,
 }
 
 impl Otf2Archive {
-    /// Calls `visit` with the parts of every event of a location, in order; `references` are [`clc_trace::Definitions::stream_references`].
+    /// Calls `visit` with the parts of every event of a location, in order; `references` are [`clc_trace::Definitions::accelerator_attributes`].
     ///
     /// # Errors
     /// The file is missing or damaged; whatever `visit` returns.
@@ -48,7 +48,7 @@ impl Otf2Archive {
         &self,
         location: LocationId,
         local: &LocalDefinitions,
-        references: &[AttributeId],
+        references: &AcceleratorAttributes,
         mut visit: impl FnMut(&EventParts) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan_records(location, local, |record, event| {
@@ -57,8 +57,8 @@ impl Otf2Archive {
                 _ => None,
             };
             let attributes = if record.attributes == 0 { 0 } else { attributes(record) };
-            let stream = stream_of(record, local, references)?;
-            visit(&EventParts { time: record.time, kind: record.kind, event, flush_stop, attributes, stream })
+            let refers = reference_of(record, local, references)?;
+            visit(&EventParts { time: record.time, kind: record.kind, event, flush_stop, attributes, refers })
         })
     }
 
@@ -108,8 +108,9 @@ impl Otf2Archive {
             Ok(())
         })?;
         let (callsites, references) = tables.of_accelerators();
+        let references = references.streams.len() + references.events.len();
         loss.add(Lost::Definitions, "Parameter", of_calls[0].saturating_sub(callsites.len() as u64));
-        loss.add(Lost::Definitions, "Attribute", of_calls[1].saturating_sub(references.len() as u64));
+        loss.add(Lost::Definitions, "Attribute", of_calls[1].saturating_sub(references as u64));
         loss.add(Lost::Definitions, "Group (none of an MPI communicator)", tables.other_groups());
         Ok(())
     }

@@ -44,7 +44,7 @@
 //!     groups: Vec::new(),
 //!     thread_barriers: Vec::new(),
 //!     callsites: Vec::new(),
-//!     stream_references: Vec::new(),
+//!     accelerator_attributes: Default::default(),
 //! };
 //! let archive = ArchiveWriter::create(&path, "traces", CreateOptions::default())?;
 //! let mut events = archive.events(LocationId(0))?;

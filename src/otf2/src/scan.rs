@@ -3,13 +3,13 @@
 use crate::ScanSummary;
 use crate::chunks::{FileKind, Record, RecordReader};
 use crate::decode::decode;
-use crate::definitions::TYPE_LOCATION;
+use crate::definitions::{TYPE_LOCATION, TYPES_UNSIGNED};
 use crate::events::attributes;
 use crate::fields::Typed;
 use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
 use crate::source::Source;
-use clc_trace::{AttributeId, Event, EventNumber, LocationId, Result};
+use clc_trace::{AcceleratorAttributes, AcceleratorReference, AttributeId, Event, EventNumber, LocationId, Result};
 
 /// What is known before the first record.
 pub(crate) fn empty(local: &LocalDefinitions) -> ScanSummary {
@@ -32,21 +32,26 @@ pub(crate) fn finish<S: Source>(summary: &mut ScanSummary, records: &RecordReade
     }
 }
 
-/// The location that an attribute among `references` names before a record.
+/// What the attributes among `references` before a record refer to.
 #[inline]
-pub(crate) fn stream_of(
+pub(crate) fn reference_of(
     record: &Record<'_>,
     local: &LocalDefinitions,
-    references: &[AttributeId],
-) -> Result<Option<LocationId>> {
+    references: &AcceleratorAttributes,
+) -> Result<AcceleratorReference> {
     if record.attributes == 0 || references.is_empty() {
-        return Ok(None);
+        return Ok(AcceleratorReference::default());
     }
-    let refers = |&&(id, value): &&(u32, Typed)| {
-        value.kind == TYPE_LOCATION && references.binary_search(&AttributeId(local.attributes.map(id))).is_ok()
+    let list = attributes(record)?;
+    let of = |known: &[AttributeId], is_type: fn(u8) -> bool| {
+        let refers = |&&(id, value): &&(u32, Typed)| {
+            is_type(value.kind) && known.binary_search(&AttributeId(local.attributes.map(id))).is_ok()
+        };
+        list.iter().find(refers).map(|(_, value)| value.bits)
     };
-    let stream = attributes(record)?.iter().find(refers).map(|(_, value)| value.bits);
-    Ok(stream.map(|id| LocationId(local.locations.get(&id).copied().unwrap_or(id))))
+    let stream = of(&references.streams, |kind| kind == TYPE_LOCATION);
+    let stream = stream.map(|id| LocationId(local.locations.get(&id).copied().unwrap_or(id)));
+    Ok(AcceleratorReference { stream, event: of(&references.events, |kind| TYPES_UNSIGNED.contains(&kind)) })
 }
 
 impl Otf2Archive {
@@ -63,21 +68,20 @@ impl Otf2Archive {
         self.scan_records(location, local, |record, event| visit(record.event(), record.time, event))
     }
 
-    /// As [`Otf2Archive::scan_with`], with the stream of an accelerator that an event refers to by one of the attributes `references`
-    /// ([`clc_trace::Definitions::stream_references`]).
+    /// As [`Otf2Archive::scan_with`], with what an event refers to by the attributes `references` ([`clc_trace::Definitions::accelerator_attributes`]).
     ///
     /// # Errors
     /// As [`Otf2Archive::scan_with`].
-    pub fn scan_on_streams(
+    pub fn scan_with_references(
         &self,
         location: LocationId,
         local: &LocalDefinitions,
-        references: &[AttributeId],
-        mut visit: impl FnMut(EventNumber, u64, Event, Option<LocationId>) -> Result<()>,
+        references: &AcceleratorAttributes,
+        mut visit: impl FnMut(EventNumber, u64, Event, AcceleratorReference) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan_records(location, local, |record, event| {
-            let stream = stream_of(record, local, references)?;
-            visit(record.event(), record.time, event, stream)
+            let refers = reference_of(record, local, references)?;
+            visit(record.event(), record.time, event, refers)
         })
     }
 

@@ -71,7 +71,7 @@ fn groups_of_many_members_get_chunks_into_which_they_fit() {
             groups: Vec::new(),
             thread_barriers: Vec::new(),
             callsites: Vec::new(),
-            stream_references: Vec::new(),
+            accelerator_attributes: Default::default(),
         };
         let directory = tempfile::tempdir().unwrap();
         let options = CreateOptions::default().fitting(&definitions);

@@ -44,21 +44,23 @@ impl<'a> ProcessFlows<'a> {
         mut visit: impl FnMut(EventNumber, u64, &Event) -> i64,
     ) -> Result<()> {
         let steps = &mut self.steps;
-        let references = steps.stream_references().unwrap_or_default();
-        let mut read = |event_number, raw: u64, event: Event, stream| {
+        let references = steps.accelerator_attributes();
+        let mut read = |event_number, raw: u64, event: Event, refers| {
             let time = visit(event_number, raw, &event);
             let at = EventCoordinates { time, raw: raw as i64, number: event_number, location: number };
             if steps.takes(&event) {
                 steps.add(at, &event);
             }
             if steps.takes_of_accelerators(number, &event) {
-                steps.add_of_accelerators(at, &event, stream);
+                steps.add_of_accelerators(at, &event, refers);
             }
             Ok(())
         };
         match references {
-            [] => opened.archive.scan_with(id, local, |number, raw, event| read(number, raw, event, None)),
-            references => opened.archive.scan_on_streams(id, local, references, read),
+            None => {
+                opened.archive.scan_with(id, local, |number, raw, event| read(number, raw, event, Default::default()))
+            }
+            Some(references) => opened.archive.scan_with_references(id, local, references, read),
         }
         .map(drop)
     }

@@ -86,7 +86,7 @@ impl Scenario {
             groups,
             thread_barriers: if self.pattern == PatternKind::Hybrid { thread_barriers() } else { Vec::new() },
             callsites: if offload { vec![CALLSITE] } else { Vec::new() },
-            stream_references: Vec::new(),
+            accelerator_attributes: Default::default(),
         }
     }
 }

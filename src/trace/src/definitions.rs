@@ -153,8 +153,40 @@ pub struct Definitions {
     pub thread_barriers: Vec<RegionId>,
     /// Parameters that tell at which call site a kernel of an accelerator was launched, with the launching call and with the kernel; ascending.
     pub callsites: Vec<ParameterId>,
-    /// Attributes of calls that name the stream of an accelerator which they refer to; ascending.
-    pub stream_references: Vec<AttributeId>,
+    /// Attributes by which calls of an accelerator's interface name what they refer to.
+    pub accelerator_attributes: AcceleratorAttributes,
+}
+
+/// Attributes by which calls of an accelerator's interface name what they refer to; each list ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceleratorAttributes {
+    /// A stream, by its location (Score-P: `CUDA_STREAM_REF`).
+    pub streams: Vec<AttributeId>,
+    /// An event that is put into a stream and waited for, by its address (Score-P: `CUDA_EVENT_REF`).
+    pub events: Vec<AttributeId>,
+}
+
+impl AcceleratorAttributes {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty() && self.events.is_empty()
+    }
+}
+
+/// What a call of an accelerator's interface refers to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AcceleratorReference {
+    /// The location of a stream.
+    pub stream: Option<LocationId>,
+    /// An event that is put into a stream or waited for.
+    pub event: Option<u64>,
+}
+
+impl AcceleratorReference {
+    /// Whether it refers to something.
+    pub fn is_some(&self) -> bool {
+        self.stream.is_some() || self.event.is_some()
+    }
 }
 
 /// Definitions on their way to another rank: a list of members that communicators share is sent once.
@@ -212,7 +244,7 @@ impl Definitions {
             groups: Vec::new(),
             thread_barriers: Vec::new(),
             callsites: Vec::new(),
-            stream_references: Vec::new(),
+            accelerator_attributes: AcceleratorAttributes::default(),
         }
     }
 

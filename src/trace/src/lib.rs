@@ -43,8 +43,8 @@ pub mod workers;
 pub use common_time::{CommonCursor, CommonTime};
 pub use correction::{Correction, CorrectionCursor, Finish};
 pub use definitions::{
-    ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region,
-    SystemTreeNode, Window, WireDefinitions,
+    AcceleratorAttributes, AcceleratorReference, ClockProperties, CommMembers, Communicator, Definitions, Location,
+    LocationGroup, LocationKind, Region, SystemTreeNode, Window, WireDefinitions,
 };
 pub use duration::Duration;
 pub use error::{Error, ErrorKind, Result, SystemError};

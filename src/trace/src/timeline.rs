@@ -188,7 +188,7 @@ mod tests {
             groups: Vec::new(),
             thread_barriers: Vec::new(),
             callsites: Vec::new(),
-            stream_references: Vec::new(),
+            accelerator_attributes: Default::default(),
         }
     }
 

@@ -6,8 +6,8 @@ pub(crate) mod own_clocks;
 
 use super::matching::{Dependency, Kind, Matching};
 use super::model::{
-    BARRIER, CALLSITE, COPY_TO_HOST, CU_LAUNCH, DEVICE_WAIT, EventRef, HIP_LAUNCH, IDLE, KERNEL, Process, Recorded,
-    STREAM_WAIT, Trace,
+    BARRIER, CALLSITE, COPY_TO_HOST, CU_LAUNCH, DEVICE_WAIT, EVENT_WAIT, EventRef, HIP_LAUNCH, IDLE, KERNEL,
+    PLACE_EVENT, Process, Recorded, STREAM_WAIT, Trace,
 };
 use clc_trace::{
     CallParameter, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, MpiRank, ParameterId,
@@ -64,6 +64,8 @@ struct Streams {
     of: Vec<(usize, usize)>,
     /// The end of the last work of each.
     last: Vec<Option<At>>,
+    /// What was put into them: the address of each event, the thread, and the end of the work before it.
+    events: BTreeMap<u64, (usize, Option<At>)>,
 }
 
 /// The communicator of the team of a process.
@@ -298,6 +300,32 @@ impl Run {
             }
             ends.into_iter().for_each(|end| self.pair(end, left));
         }
+        if known == Known::Reference {
+            self.events(host, (chosen, stream.1));
+        }
+    }
+
+    /// A thread puts an event into a stream (its place and location), or waits for one that it has put into any.
+    fn events(&mut self, host: (usize, usize), (chosen, stream): (usize, usize)) {
+        let (p, thread) = host;
+        let region = |id: u32| [Event::Enter(RegionId(id)), Event::Leave(RegionId(id))];
+        if self.numbers.chance(2) {
+            let [_, left] = region(PLACE_EVENT).map(|event| self.record(host, 0, event));
+            let (address, last) = (500 + chosen as u64, self.streams[p].last[chosen]);
+            self.hybrid.trace.references.insert(left, stream);
+            self.hybrid.trace.event_references.insert(left, address);
+            self.streams[p].events.insert(address, (thread, last));
+        }
+        let of_thread = self.streams[p].events.iter().filter(|(_, placed)| placed.0 == thread);
+        let waited = of_thread.map(|(&address, placed)| (address, placed.1)).next_back();
+        if let Some((address, end)) = waited.filter(|_| self.numbers.chance(2)) {
+            let least = end.map_or(0, |end| self.time(end));
+            let [enter, leave] = region(EVENT_WAIT);
+            self.record(host, 0, enter);
+            let left = self.record(host, least, leave);
+            self.hybrid.trace.event_references.insert(left, address);
+            end.into_iter().for_each(|end| self.pair(end, left));
+        }
     }
 
     fn pair(&mut self, from: At, to: At) {
@@ -321,7 +349,7 @@ pub(crate) fn hybrid(seed: u64) -> Hybrid {
             let streams = numbers.below(most) as usize;
             let mut user = |place| (count + place, numbers.below(count as u64 - 1) as usize);
             let of: Vec<(usize, usize)> = (0..streams).map(&mut user).collect();
-            Streams { known, last: vec![None; of.len()], of }
+            Streams { known, last: vec![None; of.len()], of, events: BTreeMap::new() }
         })
         .collect();
     let count_of = |(p, &count): (usize, &usize)| count + streams[p].of.len();

@@ -2,7 +2,7 @@
 
 use super::event_file::check_version;
 use super::numbers::ByteReader;
-use super::{FIRST_VERSION, VERSION, WITH_THREADS, WITH_WINDOWS};
+use super::{FIRST_VERSION, VERSION, WITH_STREAMS, WITH_THREADS, WITH_WINDOWS};
 use clc_trace::{CommMembers, Communicator, Definitions, Error, LocationId, MpiRank, Result, codec};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -68,15 +68,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     if crc32fast::hash(bytes.get(..bytes.len() - 4).unwrap_or_default()) != checksum {
         return Err(damaged("it does not match its checksum"));
     }
-    // What older versions lack are lists at the end: windows and groups, then barriers of threads, then parameters and attributes of calls. They are
-    // empty.
+    // What older versions lack are lists at the end: windows and groups, then barriers of threads, then parameters and attributes of calls, then attributes
+    // that name events of accelerators. They are empty.
     let lists = match version {
-        FIRST_VERSION => 5,
-        WITH_WINDOWS => 3,
-        WITH_THREADS => 2,
+        FIRST_VERSION => 6,
+        WITH_WINDOWS => 4,
+        WITH_THREADS => 3,
+        WITH_STREAMS => 1,
         _ => 0,
     };
-    let (header, definitions): (TraceHeader, Definitions) = codec::decode(&[payload, &[0; 5][..lists]].concat())?;
+    let (header, definitions): (TraceHeader, Definitions) = codec::decode(&[payload, &[0; 6][..lists]].concat())?;
     check(&definitions)?;
     Ok((header, definitions))
 }

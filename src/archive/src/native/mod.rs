@@ -30,13 +30,14 @@ pub use write::{NativeEventWriter, NativeWriter};
 use std::path::Path;
 
 /// The version that is written; those before it are read as well.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// The first version: without windows, and with their events as types without fields.
 const FIRST_VERSION: u32 = 1;
-/// Since when windows are in definitions, and their events have fields; barriers and events of threads; parameters of calls and streams of accelerators.
+/// Since when windows are in definitions, and their events have fields; barriers and events of threads; parameters of calls and streams of accelerators; events that are put into these streams.
 const WITH_WINDOWS: u32 = 2;
 const WITH_THREADS: u32 = 3;
 const WITH_STREAMS: u32 = 4;
+const WITH_EVENTS: u32 = 5;
 /// Ending of the name of a trace's directory.
 pub const EXTENSION: &str = "clct";
 /// Name of the definition file.

@@ -32,6 +32,15 @@ impl<'a> ByteReader<'a> {
         Some(first)
     }
 
+    /// A byte 0 or 1.
+    pub(crate) fn flag(&mut self) -> Option<bool> {
+        match self.byte()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
     /// A LEB128 number of up to 64 bits.
     #[inline]
     pub(crate) fn number(&mut self) -> Option<u64> {

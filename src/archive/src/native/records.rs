@@ -1,10 +1,11 @@
 //! One event as bytes. Types of events have the numbers that OTF2 gives to its event records.
 
 use super::numbers::{ByteReader, put};
-use super::{FIRST_VERSION, VERSION, WITH_STREAMS, WITH_THREADS, WITH_WINDOWS};
+use super::{FIRST_VERSION, VERSION, WITH_EVENTS, WITH_STREAMS, WITH_THREADS, WITH_WINDOWS};
 use clc_trace::{
-    CallParameter, Collective, CollectiveOp, CommId, Error, Event, GroupId, LocationId, Message, ParameterId, RegionId,
-    Result, Root, ThreadEvent, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    AcceleratorReference, CallParameter, Collective, CollectiveOp, CommId, Error, Event, GroupId, LocationId, Message,
+    ParameterId, RegionId, Result, Root, ThreadEvent, WindowAtomic, WindowCollective, WindowGroup, WindowId,
+    WindowLock, WindowTransfer,
 };
 
 /// Most bytes of an event: its time and six fields, each of ten bytes at most, and two single bytes.
@@ -12,9 +13,11 @@ pub(super) const LONGEST_EVENT: usize = 7 * super::numbers::LONGEST + 2;
 
 /// What stands for an event of which not even the type is known.
 const UNSPECIFIED: u8 = 0;
-/// Types of [`NativeRecord::OnStream`]: an enter, a leave.
+/// Types of [`NativeRecord::Referring`]: an enter, a leave; the same of calls that refer to an event, and perhaps to a stream.
 const ENTER_ON_STREAM: u8 = 1;
 const LEAVE_ON_STREAM: u8 = 2;
+const ENTER_OF_EVENT: u8 = 3;
+const LEAVE_OF_EVENT: u8 = 4;
 /// Types of interpreted events.
 mod kind {
     pub(super) const BUFFER_FLUSH: u8 = 10;
@@ -51,8 +54,8 @@ mod kind {
 pub enum NativeRecord {
     /// An interpreted event; [`Event::Other`] is written as `NativeRecord::Other(0)`.
     Event(Event),
-    /// A region was entered, or left if the last part is false, by a call that refers to this stream of an accelerator.
-    OnStream(RegionId, LocationId, bool),
+    /// A region was entered, or left if the last part is false, by a call that refers to something of an accelerator.
+    Referring(RegionId, AcceleratorReference, bool),
     /// The measurement system wrote its buffer to disk until this time (OTF2 `BufferFlush`).
     BufferFlush(u64),
     /// An event that is not interpreted: its time and type are kept, its fields are not. The number is that of the OTF2 event record,
@@ -80,26 +83,26 @@ impl NativeRecord {
     pub fn event(&self) -> Event {
         match self {
             NativeRecord::Event(event) => *event,
-            NativeRecord::OnStream(region, _, true) => Event::Enter(*region),
-            NativeRecord::OnStream(region, _, false) => Event::Leave(*region),
+            NativeRecord::Referring(region, _, true) => Event::Enter(*region),
+            NativeRecord::Referring(region, _, false) => Event::Leave(*region),
             NativeRecord::BufferFlush(_) | NativeRecord::Other(_) => Event::Other,
         }
     }
 
-    /// An enter or leave by a call that refers to a stream.
-    pub fn on_stream(event: Event, stream: Option<LocationId>) -> Option<NativeRecord> {
-        match (event, stream?) {
-            (Event::Enter(region), stream) => Some(NativeRecord::OnStream(region, stream, true)),
-            (Event::Leave(region), stream) => Some(NativeRecord::OnStream(region, stream, false)),
+    /// An enter or leave by a call that refers to something.
+    pub fn referring(event: Event, refers: AcceleratorReference) -> Option<NativeRecord> {
+        match event {
+            Event::Enter(region) if refers.is_some() => Some(NativeRecord::Referring(region, refers, true)),
+            Event::Leave(region) if refers.is_some() => Some(NativeRecord::Referring(region, refers, false)),
             _ => None,
         }
     }
 
-    /// The stream of an accelerator that the call refers to.
-    pub(crate) fn stream(&self) -> Option<LocationId> {
+    /// What the call refers to.
+    pub(crate) fn reference(&self) -> AcceleratorReference {
         match self {
-            NativeRecord::OnStream(_, stream, _) => Some(*stream),
-            _ => None,
+            NativeRecord::Referring(_, refers, _) => *refers,
+            _ => AcceleratorReference::default(),
         }
     }
 
@@ -136,8 +139,8 @@ impl NativeRecord {
                 Event::Parameter(_) => kind::PARAMETER,
                 Event::RmaOpCompleteBlocking(..) => kind::RMA_OP_COMPLETE_BLOCKING,
             },
-            NativeRecord::OnStream(_, _, true) => kind::ENTER,
-            NativeRecord::OnStream(_, _, false) => kind::LEAVE,
+            NativeRecord::Referring(_, _, true) => kind::ENTER,
+            NativeRecord::Referring(_, _, false) => kind::LEAVE,
             NativeRecord::BufferFlush(_) => kind::BUFFER_FLUSH,
             NativeRecord::Other(kind) => *kind,
         }
@@ -155,12 +158,21 @@ impl NativeRecord {
             return Err(Error::new(format!("events of type {kind} cannot be stored without their fields")));
         }
         into.push(match self {
-            NativeRecord::OnStream(_, _, true) => ENTER_ON_STREAM,
-            NativeRecord::OnStream(_, _, false) => LEAVE_ON_STREAM,
+            NativeRecord::Referring(_, AcceleratorReference { event: None, .. }, true) => ENTER_ON_STREAM,
+            NativeRecord::Referring(_, AcceleratorReference { event: None, .. }, false) => LEAVE_ON_STREAM,
+            NativeRecord::Referring(_, _, true) => ENTER_OF_EVENT,
+            NativeRecord::Referring(_, _, false) => LEAVE_OF_EVENT,
             other => other.kind(),
         });
         match self {
-            NativeRecord::OnStream(region, stream, _) => put_all(into, &[u64::from(region.0), stream.0]),
+            NativeRecord::Referring(region, AcceleratorReference { stream, event }, _) => {
+                put(into, u64::from(region.0));
+                if event.is_some() {
+                    into.push(u8::from(stream.is_some()));
+                }
+                put(into, stream.map_or(0, |stream| stream.0));
+                event.iter().for_each(|event| put(into, *event));
+            }
             NativeRecord::Other(_) => {}
             // Modulo 2^64, for a stop before its own event.
             NativeRecord::BufferFlush(stop) => put(into, stop.wrapping_sub(time)),
@@ -225,9 +237,14 @@ impl NativeRecord {
         if version < has_fields_since(kind) {
             return NativeRecord::other_in(version, kind);
         }
-        if let ENTER_ON_STREAM | LEAVE_ON_STREAM = kind {
-            let (region, stream) = (RegionId(bytes.number32()?), LocationId(bytes.number()?));
-            return Some(NativeRecord::OnStream(region, stream, kind == ENTER_ON_STREAM));
+        if let ENTER_ON_STREAM | LEAVE_ON_STREAM | ENTER_OF_EVENT | LEAVE_OF_EVENT = kind {
+            let of_event = matches!(kind, ENTER_OF_EVENT | LEAVE_OF_EVENT);
+            let region = RegionId(bytes.number32()?);
+            let on_stream = !of_event || bytes.flag()?;
+            let stream = Some(LocationId(bytes.number()?)).filter(|_| on_stream);
+            let event = if of_event { Some(bytes.number()?) } else { None };
+            let enters = matches!(kind, ENTER_ON_STREAM | ENTER_OF_EVENT);
+            return Some(NativeRecord::Referring(region, AcceleratorReference { stream, event }, enters));
         }
         Some(NativeRecord::Event(match kind {
             kind::ENTER => Event::Enter(RegionId(bytes.number32()?)),
@@ -302,6 +319,7 @@ fn has_fields_since(kind: u8) -> u32 {
         37..=43 | 46..=48 => WITH_WINDOWS,
         53..=65 => WITH_THREADS,
         ENTER_ON_STREAM | LEAVE_ON_STREAM | kind::PARAMETER | kind::RMA_OP_COMPLETE_BLOCKING => WITH_STREAMS,
+        ENTER_OF_EVENT | LEAVE_OF_EVENT => WITH_EVENTS,
         _ => FIRST_VERSION,
     }
 }

@@ -113,9 +113,9 @@ fn files_of_other_locations_traces_and_versions() {
     let absurd = event_file::EventFileHeader { events: u64::MAX, ..header };
     assert!(with(absurd.bytes()).contains("it holds 6 events, but its header says 18446744073709551615"));
     let mut newer = header.bytes();
-    newer[8] = 5;
+    newer[8] = 6;
     assert!(with(newer).contains(
-        "native trace of format version 5; versions 1 to 4 are supported (use the version of clc-replay that wrote \
+        "native trace of format version 6; versions 1 to 5 are supported (use the version of clc-replay that wrote \
             it)"
     ));
     let mut flagged = header.bytes();

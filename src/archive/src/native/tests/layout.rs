@@ -22,9 +22,10 @@ fn the_definition_file_is_what_the_documentation_says() {
         b"\x01\x09",
         b"\x01\x02",
         b"\x01\x05",
+        b"\x01\x06",
     ];
     let payload = payload.concat();
-    let mut expected = b"CLCDEFIN\x04\0\0\0".to_vec();
+    let mut expected = b"CLCDEFIN\x05\0\0\0".to_vec();
     expected.extend((payload.len() as u64).to_le_bytes());
     expected.extend(payload);
     expected.extend(crc32fast::hash(&expected).to_le_bytes());
@@ -54,7 +55,7 @@ fn the_event_file_is_what_the_documentation_says() {
         offsets.extend(offset.to_le_bytes());
         offsets.extend(1.5f64.to_le_bytes());
     }
-    let mut header = b"CLCEVENT\x04\0\0\0\0\0\0\0".to_vec();
+    let mut header = b"CLCEVENT\x05\0\0\0\0\0\0\0".to_vec();
     for field in [7, RESOLUTION, 6, 64 + block.len() as u64] {
         header.extend(field.to_le_bytes());
     }
@@ -68,17 +69,21 @@ fn the_event_file_is_what_the_documentation_says() {
 /// What version 1 has of the definitions.
 fn first_definitions() -> Definitions {
     let (windows, groups, thread_barriers) = (Vec::new(), Vec::new(), Vec::new());
-    let (callsites, stream_references) = (Vec::new(), Vec::new());
-    Definitions { windows, groups, thread_barriers, callsites, stream_references, ..definitions() }
+    let (callsites, accelerator_attributes) = (Vec::new(), AcceleratorAttributes::default());
+    Definitions { windows, groups, thread_barriers, callsites, accelerator_attributes, ..definitions() }
 }
 
 /// Definitions of version 3 end before the parameters and attributes, and its events of type 34 have no fields; it has no events of types 1 and 2.
 #[test]
 fn version_3_is_read() {
     let header = TraceHeader { creator: "test".into(), description: String::new() };
-    let without = Definitions { callsites: Vec::new(), stream_references: Vec::new(), ..definitions() };
+    let without = Definitions {
+        callsites: Vec::new(),
+        accelerator_attributes: AcceleratorAttributes::default(),
+        ..definitions()
+    };
     let mut bytes = crate::native::definitions::definition_bytes(&header, &without).unwrap();
-    bytes.truncate(bytes.len() - 6); // two empty lists and the checksum
+    bytes.truncate(bytes.len() - 7); // three empty lists and the checksum
     bytes[8] = 3;
     let length = bytes.len() as u64 - 20;
     bytes[12..20].copy_from_slice(&length.to_le_bytes());
@@ -93,8 +98,31 @@ fn version_3_is_read() {
     let parameter = CallParameter { parameter: ParameterId(2), value: 7 };
     assert_eq!(decode(&[34, 2, 7], 4), Some((NativeRecord::Event(Event::Parameter(parameter)), 0)));
     assert_eq!(decode(&[1, 9, 7], 3), None);
-    assert_eq!(decode(&[1, 9, 7], 4), Some((NativeRecord::OnStream(RegionId(9), HERE, true), 0)));
-    assert_eq!(decode(&[2, 9, 7], 4), Some((NativeRecord::OnStream(RegionId(9), HERE, false), 0)));
+    let on_stream = AcceleratorReference { stream: Some(HERE), event: None };
+    assert_eq!(decode(&[1, 9, 7], 4), Some((NativeRecord::Referring(RegionId(9), on_stream, true), 0)));
+    assert_eq!(decode(&[2, 9, 7], 4), Some((NativeRecord::Referring(RegionId(9), on_stream, false), 0)));
+    // Since version 5 calls may name events.
+    assert_eq!(decode(&[3, 9, 0, 0, 8], 4), None);
+    let of_event = |stream| AcceleratorReference { stream, event: Some(8) };
+    assert_eq!(decode(&[3, 9, 0, 0, 8], 5), Some((NativeRecord::Referring(RegionId(9), of_event(None), true), 0)));
+    let leave = NativeRecord::Referring(RegionId(9), of_event(Some(HERE)), false);
+    assert_eq!(decode(&[4, 9, 1, 7, 8], 5), Some((leave, 0)));
+    assert_eq!(decode(&[4, 9, 2, 7, 8], 5), None);
+}
+
+/// Definitions of version 4 end before the attributes that name events.
+#[test]
+fn version_4_is_read() {
+    let header = TraceHeader { creator: "test".into(), description: String::new() };
+    let mut without = definitions();
+    without.accelerator_attributes.events.clear();
+    let mut bytes = crate::native::definitions::definition_bytes(&header, &without).unwrap();
+    bytes.truncate(bytes.len() - 5); // an empty list and the checksum
+    bytes[8] = 4;
+    let length = bytes.len() as u64 - 20;
+    bytes[12..20].copy_from_slice(&length.to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    assert_eq!(crate::native::definitions::read(&bytes).unwrap(), (header, without));
 }
 
 /// A trace of version 1, as its documentation said: no windows and groups, and events of windows without fields.
@@ -102,7 +130,7 @@ fn first_version(directory: &Path) -> NativeTrace {
     let header = TraceHeader { creator: "test".into(), description: String::new() };
     let without = first_definitions();
     let mut bytes = crate::native::definitions::definition_bytes(&header, &without).unwrap();
-    bytes.truncate(bytes.len() - 9); // five empty lists and the checksum
+    bytes.truncate(bytes.len() - 10); // six empty lists and the checksum
     bytes[8] = 1;
     let length = bytes.len() as u64 - 20;
     bytes[12..20].copy_from_slice(&length.to_le_bytes());
@@ -151,7 +179,7 @@ fn the_first_version_is_read_and_written_again() {
     let shifted = NativeTrace::open(other.path()).unwrap();
     let moved: Vec<_> = expected.into_iter().map(|(time, record)| (time + 3, record)).collect();
     assert_eq!(read(&shifted).unwrap(), (moved, Vec::new()));
-    assert_eq!(std::fs::read(other.path().join(DEFINITIONS)).unwrap()[8], 4);
+    assert_eq!(std::fs::read(other.path().join(DEFINITIONS)).unwrap()[8], 5);
     let offsets = [ClockOffset { time: 5, offset: 6, standard_deviation: 0.0 }];
     trace.replace_clock_offsets(HERE, other.path(), &offsets).unwrap();
     assert_eq!(shifted.clock_offsets(HERE).unwrap(), offsets);

@@ -6,11 +6,11 @@ mod layout;
 use super::*;
 use crate::TimeMap;
 use clc_trace::{
-    AttributeId, CallParameter, ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers,
-    Communicator, Definitions, Error, Event, EventNumber, GroupId, Location, LocationGroup, LocationGroupId,
-    LocationId, LocationKind, Message, MpiRank, ParameterId, Region, RegionId, Result, Root, SystemTreeNode,
-    SystemTreeNodeId, ThreadEvent, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
-    WindowTransfer,
+    AcceleratorAttributes, AcceleratorReference, AttributeId, CallParameter, ClockOffset, ClockProperties, Collective,
+    CollectiveOp, CommId, CommMembers, Communicator, Definitions, Error, Event, EventNumber, GroupId, Location,
+    LocationGroup, LocationGroupId, LocationId, LocationKind, Message, MpiRank, ParameterId, Region, RegionId, Result,
+    Root, SystemTreeNode, SystemTreeNodeId, ThreadEvent, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId,
+    WindowLock, WindowTransfer,
 };
 use proptest::prelude::*;
 
@@ -118,9 +118,11 @@ fn record() -> impl Strategy<Value = NativeRecord> {
     prop_oneof![
         8 => event.prop_map(NativeRecord::Event),
         1 => number().prop_map(NativeRecord::BufferFlush),
-        1 => (number32(), number(), any::<bool>()).prop_map(|(region, stream, enter)| {
-            NativeRecord::OnStream(RegionId(region), LocationId(stream), enter)
-        }),
+        1 => (number32(), proptest::option::of(number()), proptest::option::of(number()), any::<bool>())
+            .prop_filter("a reference", |(_, stream, event, _)| stream.is_some() || event.is_some())
+            .prop_map(|(region, stream, event, enter)| {
+                NativeRecord::Referring(RegionId(region), AcceleratorReference { stream: stream.map(LocationId), event }, enter)
+            }),
         1 => any::<u8>().prop_filter_map("a type of its own", NativeRecord::other),
     ]
 }
@@ -180,7 +182,7 @@ fn definitions() -> Definitions {
         groups: vec![(GroupId(6), [MpiRank(0)].into())],
         thread_barriers: vec![RegionId(9)],
         callsites: vec![ParameterId(2)],
-        stream_references: vec![AttributeId(5)],
+        accelerator_attributes: AcceleratorAttributes { streams: vec![AttributeId(5)], events: vec![AttributeId(6)] },
     }
 }
 

@@ -23,7 +23,7 @@ fn definitions() -> Definitions {
         groups: Vec::new(),
         thread_barriers: Vec::new(),
         callsites: Vec::new(),
-        stream_references: Vec::new(),
+        accelerator_attributes: Default::default(),
     }
 }
 

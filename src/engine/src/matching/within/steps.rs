@@ -204,6 +204,8 @@ pub enum Unpaired {
     Numbers,
     /// A region waits for a stream, and the trace does not tell which one.
     UnknownStream(RegionId),
+    /// A region waits for an event of a stream, and the trace does not tell where that was put into which stream.
+    UnknownEvent(RegionId),
     /// A region waits for a device, and the process has several.
     UnknownDevice(RegionId),
     /// A call waits for work whose own calls are not known.

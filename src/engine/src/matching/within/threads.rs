@@ -25,7 +25,7 @@ use crate::matching::within::steps::{OrderedSteps, StepOrders, Steps, ThreadCons
 use crate::matching::within::teams;
 use crate::matching::within::through::first_contradiction;
 use crate::matching::within::ties::{self, Tie, layer_of};
-use clc_trace::{AttributeId, Event, LocationId, RegionId, ThreadEvent, ThreadLock};
+use clc_trace::{AcceleratorAttributes, AcceleratorReference, Event, RegionId, ThreadEvent, ThreadLock};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -105,9 +105,9 @@ impl<'a> ProcessThreadSteps<'a> {
         steps
     }
 
-    /// The attributes by which calls name the streams of accelerators, ascending; `None` if the process has no streams.
-    pub fn stream_references(&self) -> Option<&'a [AttributeId]> {
-        self.accelerators.as_ref().map(ProcessAccelerators::references)
+    /// The attributes by which calls name what they refer to of accelerators; `None` if there are none, or the process has no streams.
+    pub fn accelerator_attributes(&self) -> Option<&'a AcceleratorAttributes> {
+        self.accelerators.as_ref().map(ProcessAccelerators::attributes).filter(|attributes| !attributes.is_empty())
     }
 
     /// Whether an event of a location matters to accelerators.
@@ -116,11 +116,11 @@ impl<'a> ProcessThreadSteps<'a> {
         self.accelerators.as_ref().is_some_and(|accelerators| accelerators.takes(location, event))
     }
 
-    /// Reads such an event, with the stream that it names; those of a location come in their order, one location after the other.
-    pub fn add_of_accelerators(&mut self, at: EventCoordinates, event: &Event, stream: Option<LocationId>) {
+    /// Reads such an event, with what it refers to; those of a location come in their order, one location after the other.
+    pub fn add_of_accelerators(&mut self, at: EventCoordinates, event: &Event, refers: AcceleratorReference) {
         let Self { steps, accelerators, .. } = self;
         if let Some(accelerators) = accelerators {
-            accelerators.read(at, event, stream, || steps.push(at, What::Accelerator));
+            accelerators.read(at, event, refers, || steps.push(at, What::Accelerator));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The interfaces of accelerators: which of their calls do what.
 
-use clc_trace::{AttributeId, Definitions, ParameterId, RegionId};
+use clc_trace::{AcceleratorAttributes, Definitions, ParameterId, RegionId};
 use std::collections::HashMap;
 
 /// What a region of an accelerator's interface does.
@@ -10,20 +10,24 @@ pub(super) enum AcceleratorCall {
     Launch,
     /// Copies between host and device; whether it returns only when the copy is complete (towards the host).
     Copy { blocks: bool },
-    /// Waits for a stream, or for an event of one; which one, only an attribute can tell.
+    /// Waits for a stream; which one, only an attribute can tell.
     WaitForStream,
+    /// Puts an event into a stream, behind the work that was issued to it; both are told by attributes only.
+    PlaceEvent,
+    /// Waits for such an event, and so for that work.
+    WaitForEvent,
     /// Waits for all streams of a device.
     WaitForDevice,
     /// On a stream: it does nothing.
     Idle,
 }
 
-/// The regions of accelerators' interfaces among those of a trace, and how calls name streams and call sites.
+/// The regions of accelerators' interfaces among those of a trace, and how calls name streams, events and call sites.
 #[derive(Debug, Default)]
 pub struct AcceleratorCalls {
     pub(super) regions: HashMap<RegionId, AcceleratorCall>,
     pub(super) callsites: Vec<ParameterId>,
-    references: Vec<AttributeId>,
+    attributes: AcceleratorAttributes,
 }
 
 impl AcceleratorCalls {
@@ -51,8 +55,9 @@ impl AcceleratorCalls {
                 "cuStreamSynchronize" | "cudaStreamSynchronize" | "hipStreamSynchronize" | "clFinish" => {
                     C::WaitForStream
                 }
+                "cuEventRecord" | "cuEventRecordWithFlags" => C::PlaceEvent,
                 "cuEventSynchronize" | "cudaEventSynchronize" | "hipEventSynchronize" | "clWaitForEvents" => {
-                    C::WaitForStream
+                    C::WaitForEvent
                 }
                 "cuCtxSynchronize"
                 | "cudaDeviceSynchronize"
@@ -66,12 +71,12 @@ impl AcceleratorCalls {
         AcceleratorCalls {
             regions: definitions.regions.iter().filter_map(|r| Some((r.id, call(&r.name)?))).collect(),
             callsites: definitions.callsites.clone(),
-            references: definitions.stream_references.clone(),
+            attributes: definitions.accelerator_attributes.clone(),
         }
     }
 
-    /// The attributes by which calls name streams, ascending.
-    pub(crate) fn references(&self) -> &[AttributeId] {
-        &self.references
+    /// The attributes by which calls name what they refer to.
+    pub(crate) fn attributes(&self) -> &AcceleratorAttributes {
+        &self.attributes
     }
 }

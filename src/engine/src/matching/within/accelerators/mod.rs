@@ -18,7 +18,8 @@ use crate::matching::sync::EventCoordinates;
 use crate::matching::within::steps::{StepOrders, Unpaired};
 use calls::AcceleratorCall;
 use clc_trace::{
-    AttributeId, Definitions, Event, EventNumber, LocationGroupId, LocationId, LocationKind, RegionId, WindowId,
+    AcceleratorAttributes, AcceleratorReference, Definitions, Event, EventNumber, LocationGroupId, LocationId,
+    LocationKind, RegionId, WindowId,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -66,9 +67,26 @@ struct StreamWait {
     location: u32,
     entered: EventNumber,
     left: usize,
-    /// Which stream, if it is not the device.
-    on: Option<u32>,
-    device: bool,
+    target: WaitTarget,
+}
+
+/// What a call waits for.
+#[derive(Debug, Clone, Copy)]
+enum WaitTarget {
+    /// All streams of the device.
+    Device,
+    /// A stream, if the trace names it.
+    Stream(Option<u32>),
+    /// An event, by its address.
+    Event(u64),
+}
+
+/// An event is put into a stream, if the trace names it.
+#[derive(Debug, Clone, Copy)]
+struct PlacedEvent {
+    location: u32,
+    entered: EventNumber,
+    stream: Option<u32>,
 }
 
 /// A call of the present location that is open.
@@ -78,6 +96,7 @@ struct OpenAcceleratorCall {
     call: AcceleratorCall,
     entered: EventNumber,
     stream: Option<u32>,
+    event: Option<u64>,
     /// Its place among all [`Issue`]s.
     issue: Option<usize>,
     /// Another one that waits was within it.
@@ -101,6 +120,8 @@ pub struct ProcessAccelerators<'a> {
     issues: Vec<Issue>,
     works: Vec<StreamWork>,
     waits: Vec<StreamWait>,
+    /// By address, in the order in which they were read.
+    events: HashMap<u64, Vec<PlacedEvent>>,
 }
 
 impl<'a> ProcessAccelerators<'a> {
@@ -128,12 +149,13 @@ impl<'a> ProcessAccelerators<'a> {
             issues: Vec::new(),
             works: Vec::new(),
             waits: Vec::new(),
+            events: HashMap::new(),
         })
     }
 
-    /// The attributes by which calls name streams, ascending.
-    pub(crate) fn references(&self) -> &'a [AttributeId] {
-        self.calls.references()
+    /// The attributes by which calls name what they refer to.
+    pub(crate) fn attributes(&self) -> &'a AcceleratorAttributes {
+        self.calls.attributes()
     }
 
     /// Whether a location is a stream.
@@ -159,7 +181,7 @@ impl<'a> ProcessAccelerators<'a> {
         &mut self,
         at: EventCoordinates,
         event: &Event,
-        stream: Option<LocationId>,
+        refers: AcceleratorReference,
         mut step: impl FnMut() -> usize,
     ) {
         if std::mem::replace(&mut self.location, at.location) != at.location {
@@ -171,7 +193,8 @@ impl<'a> ProcessAccelerators<'a> {
             return self.read_stream(at, event, step);
         }
         // A stream of another process, or none at all, is not known.
-        let stream = stream.and_then(|id| self.place_of.get(&id).copied()).filter(|&place| self.is_stream(place));
+        let stream =
+            refers.stream.and_then(|id| self.place_of.get(&id).copied()).filter(|&place| self.is_stream(place));
         match event {
             Event::Enter(region) => {
                 let Some(&call) = self.calls.regions.get(region) else { return };
@@ -191,6 +214,7 @@ impl<'a> ProcessAccelerators<'a> {
                     call,
                     entered: at.number,
                     stream,
+                    event: refers.event,
                     issue,
                     waited: false,
                 });
@@ -207,17 +231,24 @@ impl<'a> ProcessAccelerators<'a> {
                         self.issues[issue].left = Some(step());
                     }
                 }
-                let device = open.call == AcceleratorCall::WaitForDevice;
-                if device || open.call == AcceleratorCall::WaitForStream {
-                    if let Some(outer) = self.open.last_mut() {
-                        outer.waited = true;
+                let (location, entered, event) = (at.location, open.entered, refers.event.or(open.event));
+                let target = match open.call {
+                    AcceleratorCall::WaitForDevice => WaitTarget::Device,
+                    AcceleratorCall::WaitForStream => WaitTarget::Stream(stream),
+                    AcceleratorCall::WaitForEvent => event.map_or(WaitTarget::Stream(None), WaitTarget::Event),
+                    AcceleratorCall::PlaceEvent => {
+                        let placed = PlacedEvent { location, entered, stream };
+                        event.iter().for_each(|event| self.events.entry(*event).or_default().push(placed));
+                        return;
                     }
-                    // What an inner call has waited for is said by that one.
-                    if stream.is_some() || !open.waited {
-                        let (region, location, entered) = (open.region, at.location, open.entered);
-                        let on = stream.filter(|_| !device);
-                        self.waits.push(StreamWait { region, location, entered, left: step(), on, device });
-                    }
+                    AcceleratorCall::Launch | AcceleratorCall::Copy { .. } | AcceleratorCall::Idle => return,
+                };
+                if let Some(outer) = self.open.last_mut() {
+                    outer.waited = true;
+                }
+                // What an inner call has waited for is said by that one.
+                if stream.is_some() || !open.waited {
+                    self.waits.push(StreamWait { region: open.region, location, entered, left: step(), target });
                 }
             }
             Event::Parameter(parameter) => {
@@ -318,6 +349,13 @@ impl<'a> ProcessAccelerators<'a> {
         self.find_waits(&done, &paired, found);
     }
 
+    /// Where the event that a call waits for was put into a stream last, if only the location of the call has done that: of several, nothing tells which was the last.
+    fn placed(&self, event: u64, wait: &StreamWait) -> Option<PlacedEvent> {
+        let all = self.events.get(&event)?;
+        let own = all.iter().all(|placed| placed.location == wait.location);
+        all.iter().rev().find(|placed| own && placed.entered < wait.entered).copied()
+    }
+
     /// Who has waited for what was issued before by the same location.
     fn find_waits(&self, done: &IssuedWork, paired: &[bool], found: &mut StepOrders<'_>) {
         let mut unknown = vec![false; self.groups.len()];
@@ -331,22 +369,29 @@ impl<'a> ProcessAccelerators<'a> {
             return;
         }
         for wait in &self.waits {
-            let streams: Vec<u32> = match wait.on {
-                Some(stream) => vec![stream],
-                None if !wait.device => {
-                    found.leave(Trust::Awaited, Unpaired::UnknownStream(wait.region), 1);
+            let device = (0..).zip(&self.groups).filter(|(_, group)| group.is_some()).map(|(location, _)| location);
+            // Which streams, and before which event of the location that work was issued.
+            let waited: Result<(Vec<u32>, EventNumber), Unpaired> = match wait.target {
+                WaitTarget::Stream(Some(stream)) => Ok((vec![stream], wait.entered)),
+                WaitTarget::Stream(None) => Err(Unpaired::UnknownStream(wait.region)),
+                WaitTarget::Device if groups.len() > 1 => Err(Unpaired::UnknownDevice(wait.region)),
+                WaitTarget::Device => Ok((device.collect(), wait.entered)),
+                WaitTarget::Event(event) => match self.placed(event, wait) {
+                    Some(PlacedEvent { stream: Some(stream), entered, .. }) => Ok((vec![stream], entered)),
+                    _ => Err(Unpaired::UnknownEvent(wait.region)),
+                },
+            };
+            let (streams, until) = match waited {
+                Ok(waited) => waited,
+                Err(why) => {
+                    found.leave(Trust::Awaited, why, 1);
                     continue;
                 }
-                None if groups.len() > 1 => {
-                    found.leave(Trust::Awaited, Unpaired::UnknownDevice(wait.region), 1);
-                    continue;
-                }
-                None => (0..).zip(&self.groups).filter(|(_, group)| group.is_some()).map(|(l, _)| l).collect(),
             };
             let mut known = false;
             for &stream in &streams {
                 let Some(list) = done.get(&(wait.location, stream)) else { continue };
-                let before = list.partition_point(|(number, _)| *number < wait.entered);
+                let before = list.partition_point(|(number, _)| *number < until);
                 if let Some(end) = list[..before].iter().rev().find_map(|(_, end)| *end) {
                     found.pair(Trust::Awaited, end, wait.left);
                     known = true;

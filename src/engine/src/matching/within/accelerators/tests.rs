@@ -4,7 +4,7 @@ use crate::matching::within::threads::ProcessThreadSteps;
 use clc_trace::{CallParameter, ClockProperties, Location, ParameterId, Region, WindowTransfer};
 
 /// Regions by their places.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 9] = [
     "cuLaunchKernel",
     "cudaStreamSynchronize",
     "cuStreamSynchronize",
@@ -12,6 +12,8 @@ const NAMES: [&str; 7] = [
     "cuMemcpyDtoH_v2",
     "COMPUTE IDLE",
     "kernel",
+    "cuEventRecord",
+    "cuEventSynchronize",
 ];
 
 /// So many threads, and streams of one device: three locations.
@@ -33,17 +35,20 @@ fn definitions(threads: u64) -> Definitions {
     }
 }
 
-fn enter(time: i64, name: &str) -> (i64, Event, Option<u64>) {
+/// An event, and the stream that it names.
+type Happens = (i64, Event, Option<u64>);
+
+fn enter(time: i64, name: &str) -> Happens {
     let region = NAMES.iter().position(|known| *known == name).unwrap();
     (time, Event::Enter(RegionId(region as u32)), None)
 }
 
-fn leave(time: i64, name: &str) -> (i64, Event, Option<u64>) {
+fn leave(time: i64, name: &str) -> Happens {
     let (_, Event::Enter(region), _) = enter(time, name) else { unreachable!() };
     (time, Event::Leave(region), None)
 }
 
-fn site(time: i64, value: u64) -> (i64, Event, Option<u64>) {
+fn site(time: i64, value: u64) -> Happens {
     (time, Event::Parameter(CallParameter { parameter: ParameterId(1), value }), None)
 }
 
@@ -51,20 +56,27 @@ fn site(time: i64, value: u64) -> (i64, Event, Option<u64>) {
 /// locations, and why things are left out.
 type Found = ([[u64; 3]; 2], Vec<u32>, Vec<(Unpaired, u64)>);
 
-fn found(locations: [&[(i64, Event, Option<u64>)]; 3]) -> Found {
+fn found(locations: [&[Happens]; 3]) -> Found {
     found_with(1, locations)
 }
 
-fn found_with(threads: u64, locations: [&[(i64, Event, Option<u64>)]; 3]) -> Found {
+fn found_with(threads: u64, locations: [&[Happens]; 3]) -> Found {
+    let on_stream = |&(time, event, stream): &Happens| {
+        (time, event, AcceleratorReference { stream: stream.map(LocationId), event: None })
+    };
+    found_of(threads, locations.map(|all| all.iter().map(on_stream).collect()))
+}
+
+fn found_of(threads: u64, locations: [Vec<(i64, Event, AcceleratorReference)>; 3]) -> Found {
     let definitions = definitions(threads);
     let calls = AcceleratorCalls::of(&definitions);
     let accelerators = ProcessAccelerators::new(&calls, &definitions, &[0, 1, 2]);
     let mut steps = ProcessThreadSteps::new(&[], accelerators);
     for (location, events) in (0..).zip(locations) {
-        for (number, &(time, event, stream)) in (1..).zip(events) {
+        for (number, (time, event, refers)) in (1..).zip(events) {
             let at = EventCoordinates { time, raw: time, number: EventNumber(number), location };
             if steps.takes_of_accelerators(location, &event) {
-                steps.add_of_accelerators(at, &event, stream.map(LocationId));
+                steps.add_of_accelerators(at, &event, refers);
             }
         }
     }
@@ -108,7 +120,7 @@ fn call_sites_tell_whose_kernel_it_is() {
 
 #[test]
 fn an_inner_call_says_what_was_waited_for() {
-    let named = |(time, event, _): (i64, Event, Option<u64>)| (time, event, Some(2));
+    let named = |(time, event, _): Happens| (time, event, Some(2));
     let host = [
         named(enter(10, "cuLaunchKernel")),
         leave(12, "cuLaunchKernel"),
@@ -162,4 +174,42 @@ fn records_out_of_place_are_no_reason_to_fail() {
     let (counts, own, why) = found([&host, &stream, &[]]);
     assert_eq!((counts, own), ([[0, 0, 1], [0; 3]], vec![0; 3]));
     assert_eq!(why, [(Unpaired::Numbers, 1)]);
+}
+
+/// Two kernels of a stream with an event behind the first of them; the wait for the event is for that one only.
+#[test]
+fn an_event_stands_behind_the_work_that_was_issued_before_it() {
+    let nothing = AcceleratorReference::default();
+    let stream = AcceleratorReference { stream: Some(LocationId(2)), event: None };
+    let event = |address| AcceleratorReference { stream: None, event: Some(address) };
+    let placed = |address| AcceleratorReference { stream: stream.stream, event: Some(address) };
+    let call = |(entered, left), name: &str, refers| {
+        let at = |(time, event, _): Happens, refers| (time, event, refers);
+        [at(enter(entered, name), nothing), at(leave(left, name), refers)]
+    };
+    let host = |waits: [[(i64, Event, AcceleratorReference); 2]; 1]| -> Vec<(i64, Event, AcceleratorReference)> {
+        let launches = [
+            call((10, 11), "cuLaunchKernel", stream),
+            call((12, 13), "cuEventRecord", placed(77)),
+            call((14, 15), "cuLaunchKernel", stream),
+        ];
+        launches.into_iter().chain(waits).flatten().collect()
+    };
+    let kernels = |first, second| -> Vec<(i64, Event, AcceleratorReference)> {
+        let all = [enter(16, "kernel"), leave(first, "kernel"), enter(first + 1, "kernel"), leave(second, "kernel")];
+        all.map(|(time, event, _)| (time, event, nothing)).into()
+    };
+    let waits = |address| host([call((17, 40), "cuEventSynchronize", event(address))]);
+    // The second kernel may go on.
+    let in_order = found_of(1, [waits(77), Vec::new(), kernels(30, 90)]);
+    assert_eq!(in_order, ([[2, 0, 0], [1, 0, 0]], vec![0; 3], vec![]));
+    let late = found_of(1, [waits(77), Vec::new(), kernels(41, 90)]);
+    assert_eq!(late, ([[0, 2, 0], [0, 1, 0]], vec![0, 0, 1], vec![]));
+    // Another event was put into a stream by nobody, or by another thread.
+    let unknown = Unpaired::UnknownEvent(RegionId(8));
+    let (counts, _, why) = found_of(1, [waits(78), Vec::new(), kernels(41, 90)]);
+    assert_eq!((counts, why), ([[2, 0, 0], [0, 0, 1]], vec![(unknown.clone(), 1)]));
+    let other = call((5, 6), "cuEventRecord", placed(77)).to_vec();
+    let (counts, _, why) = found_of(2, [waits(77), other, kernels(41, 90)]);
+    assert_eq!((counts, why), ([[2, 0, 0], [0, 0, 1]], vec![(unknown, 1)]));
 }
