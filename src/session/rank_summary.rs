@@ -118,7 +118,8 @@ pub(super) fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
         (
             left.unordered_collectives,
             "threads of a process, with clocks of their own, take part in collective operations on a communicator or window that they share in an order that the trace does not tell: only what \
-            all possible orders have in common is kept",
+            all possible orders have in common is kept; `check` of the output numbers them by its times, and may find \
+            violations there",
         ),
         (left.inter_collectives, "collective operations on inter-communicators with overlapping groups are ignored"),
     ];
