@@ -84,6 +84,10 @@ impl<'a> WaitGraph<'a> {
                     Some(_) => wait.strength = Strength::Partial,
                     None => {}
                 }
+                // Of several that have not come some may be no neighbours.
+                if wait.on.len() > 1 && call.what.iter().chain(&call.waits).any(Operation::of_neighbours) {
+                    wait.strength = Strength::Partial;
+                }
                 // Of several requests some may be complete, and what one sends to in MPI_Sendrecv is not known.
                 if call.requests > 1 || call.function.starts_with("MPI_Sendrecv") {
                     wait.strength = Strength::Partial;
