@@ -200,7 +200,14 @@ int main(int argc, char **argv)
         compute();
     } else if (!strcmp(way, "file")) {
         MPI_File file;
-        MPI_File_open(MPI_COMM_WORLD, "hangs.data", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+        char name[1024];
+        int process = getpid();
+        MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        snprintf(name, sizeof name, "%s/hangs.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", process);
+        MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0)
+            unlink(name);
         if (rank == 1)
             compute();
         MPI_File_write_all(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE);
