@@ -127,6 +127,13 @@ impl<'a> WaitGraph<'a> {
             }
             return;
         }
+        if operation.of_some_members() {
+            let known = RankStates { states: &self.states, comms: &self.comms };
+            wait.on
+                .extend(operation.comm.into_iter().flat_map(|comm| known.outside(self.comms.all_members(comm), rank)));
+            wait.epoch = (!wait.on.is_empty()).then_some(Missing::Attention);
+            return;
+        }
         match operation.peer {
             NOBODY => {}
             ANY => wait.anybody = true,

@@ -219,6 +219,11 @@ impl Operation {
         self.function.contains("eighbor_")
     }
 
+    /// Some of the members of its communicator call it; which ones is not known.
+    pub(crate) fn of_some_members(&self) -> bool {
+        self.function == "MPI_Comm_create_group"
+    }
+
     /// It begins or ends an epoch of a window, but that of all its members.
     pub(crate) fn on_epoch(&self) -> bool {
         on_epoch(&self.function)

@@ -140,7 +140,7 @@ impl Context<'_> {
         // Of several messages one is told, but all of their senders are missing.
         let whom = if collective { of_these(&self.all.needs(rank, about)) } else { whom };
         let again = if about.only_looks() { "repeated " } else { "" };
-        let needs = match wait.epoch.filter(|_| about.on_epoch()) {
+        let needs = match wait.epoch.filter(|_| about.on_epoch() || about.of_some_members()) {
             Some(Missing::Unlock) => format!(", on which {} a lock", Ranks(&whom).are("hold")),
             Some(Missing::Attention) => format!(", which may need {} to be in MPI", Ranks(&whom)),
             Some(Missing::Post) => format!(", which needs MPI_Win_post on {}", Ranks(&whom)),

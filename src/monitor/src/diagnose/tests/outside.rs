@@ -139,3 +139,20 @@ fn where_the_recorder_has_stopped_nothing_is_known() {
     job.put(0, operation("Recv", WORLD, 1, 7, 0));
     job.says(JobVerdict::Still, &[1], &["it has been unmonitored, since the recorder stopped"]);
 }
+
+#[test]
+fn ranks_that_make_a_communicator_of_some_may_wait_for_who_is_outside() {
+    let mut job = job(4, 0);
+    for rank in [0, 2] {
+        job.put(rank, operation("Comm_create_group", WORLD, NOBODY, 0, 0));
+    }
+    let parts =
+        ["ranks 0, 2 have waited for ranks 1, 3 for 42.0 s, in MPI_Comm_create_group, which may need ranks 1, 3"];
+    job.says(JobVerdict::Still, &[1, 3], &parts);
+    job.barrier(3, 1);
+    let parts = ["rank 1 is missing in MPI_Barrier, operation 1 of MPI_COMM_WORLD, where rank 3 has waited for 42.0 s"];
+    job.says(JobVerdict::Still, &[1], &parts);
+    // All are inside.
+    job.put(1, operation("Recv", WORLD, 3, 1, 0));
+    job.says(JobVerdict::Still, &[1, 3], &["in a cycle"]);
+}
