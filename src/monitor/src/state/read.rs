@@ -30,8 +30,8 @@ pub struct StateFile {
     /// What it was seen to be when it was looked at before: tests in vain, when their number changed, and what the kernel said.
     vain: (u64, f64),
     life: (Life, f64),
-    /// Its moves, and what it had had of a core when it was first seen to have made no further one.
-    unmoved: (u64, Option<CoreTime>),
+    /// Its moves and phase, and what it had had of a core when it was first seen to have made no further one.
+    unmoved: ((u64, Phase), Option<CoreTime>),
 }
 
 /// Bytes of a part of the file.
@@ -73,7 +73,7 @@ impl StateFile {
             started: 0,
             vain: (0, 0.0),
             life: (Life::Runs, now()),
-            unmoved: (u64::MAX, None),
+            unmoved: ((u64::MAX, Phase::Init), None),
         };
         let header = state.part(0, HEADER)?;
         let wrong = |what: &str| Err(Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display())));
@@ -211,12 +211,12 @@ impl StateFile {
         if state.vain != self.vain.0 {
             self.vain = (state.vain, now());
         }
-        state.unmoved = self.core_time(state.moves, state.cpu);
+        state.unmoved = self.core_time((state.moves, state.phase), state.cpu);
         Ok((state, calls))
     }
 
     /// What the process has had of a core since it was seen not to move. A process that moves is not asked about.
-    fn core_time(&mut self, moves: u64, used: f64) -> CoreTime {
+    fn core_time(&mut self, moves: (u64, Phase), used: f64) -> CoreTime {
         if self.unmoved.0 != moves {
             self.unmoved = (moves, None);
             return CoreTime::default();
