@@ -9,6 +9,7 @@ use clc_monitor::{agent, state};
 use clc_trace::{Error, Result};
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long an agent may take to answer. Chosen by hand: longer only delays the message that it is silent; a busy node may need a second.
@@ -66,9 +67,14 @@ fn give(job: &Job, key: &str, value: &str) -> Result<u8> {
 
 fn set(job: &Job, setting: Setting) -> Result<u8> {
     let what = if setting.kind == SettingKind::Formula { "formula" } else { "sensor" };
-    let name = setting.name.clone();
+    let (kind, name, text) = (setting.kind, setting.name.clone(), setting.text.clone());
     match ask_any::<Option<String>>(job, &Question::Set(setting))? {
-        None => Ok(0),
+        None => {
+            if kind == SettingKind::Sensor && !text.is_empty() && !Path::new(&text).is_file() {
+                tracing::warn!("{text} is not a file on this node; nodes without it have no data of the sensor {name}");
+            }
+            Ok(0)
+        }
         Some(why) => Err(Error::new(format!("the agent refused the {what} {name}: {why}"))),
     }
 }

@@ -21,7 +21,12 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub(super) fn watch(options: &WatchOptions) -> Result<u8> {
     let job = find(&options.job)?;
     if let Some(address) = options.metrics {
-        let ready = |address| tracing::info!("metrics of {} are at http://{address}/metrics", job.about.name);
+        let ready = |address| {
+            let line = format!("metrics of {} are at http://{address}/metrics\n", job.about.name);
+            if !options.log.quiet {
+                let _ = files::print(printable(&line).as_bytes());
+            }
+        };
         return serve_metrics(&job, address, ready).map(|()| 0);
     }
     if !options.why && options.html.is_none() && std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {

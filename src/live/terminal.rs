@@ -194,7 +194,7 @@ impl Face {
                     || "-".to_owned(),
                     |(_, distance, error)| format!("{:+.1} ± {:.1} us", distance * 1e6, error * 1e6),
                 );
-                let data: Vec<String> = report.data.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+                let data = report.own_data();
                 let ranks = report.ranks.len().to_string();
                 Row::new([
                     report.host.clone(),

@@ -29,12 +29,13 @@ fn write_function(code: &mut String, number: usize, function: &format::calls::Fu
     let name = function.name;
     let call = |mode: &str| {
         format!(
-            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, looks: {}, notes: {} }}",
+            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, subject: crate::calls::Subject::{}, flag: {}, notes: {} }}",
             function.effect,
             function.form,
             // What of those functions is recorded does not tell whether they have found something.
             matches!(name, "Iprobe" | "Request_get_status" | "Parrived"),
-            matches!(name, "Probe" | "Iprobe"),
+            subject(name),
+            flag(function.effect),
             notes(function),
         )
     };
@@ -71,6 +72,32 @@ fn write_function(code: &mut String, number: usize, function: &format::calls::Fu
     }
 }
 
+/// What a function of which only the call is recorded is about, for the state file: a variant of `calls::Subject`.
+fn subject(name: &str) -> &'static str {
+    let of_all = ["_all", "_all_begin", "_all_end", "_ordered", "_ordered_begin", "_ordered_end"];
+    match name {
+        "Probe" | "Iprobe" => "Envelope",
+        "Intercomm_create" => "Leaders",
+        "File_open" => "NewFile",
+        "File_close" => "OldFile",
+        "File_set_view" | "File_set_size" | "File_preallocate" | "File_sync" | "File_seek_shared" => "File",
+        _ if name.starts_with("File_") && of_all.iter().any(|end| name.ends_with(end)) => "File",
+        _ if name.contains("eighbor_") => "Neighbours",
+        _ => "Other",
+    }
+}
+
+/// The argument of a test that says whether it did anything; 0 for other functions.
+fn flag(effect: format::calls::Effect) -> usize {
+    use format::calls::Effect::*;
+    match effect {
+        Test | WinTest => 1,
+        Testall | Testsome => 2,
+        Testany | Improbe => 3,
+        _ => 0,
+    }
+}
+
 /// What the state file has to learn after a function, by the bits that `calls::notes` names.
 fn notes(function: &format::calls::Function) -> String {
     use format::calls::Effect::*;
@@ -78,7 +105,7 @@ fn notes(function: &format::calls::Function) -> String {
     let noted = [
         ("REQUEST", effect.gives(function.form) == format::calls::Gives::Request),
         ("TEST", matches!(effect, Test | Testall | Testany | Testsome | Improbe | WinTest)),
-        ("FREES", matches!(effect, CommFree | WinFree)),
+        ("FREES", matches!(effect, CommFree | WinFree) || function.name == "File_close"),
         ("EPOCH", matches!(effect, WinLock | WinLockAll | WinUnlock | WinUnlockAll | WinComplete | WinWait | WinTest)),
     ];
     let names = noted.into_iter().filter(|&(_, is_so)| is_so).map(|(name, _)| format!("crate::calls::notes::{name}"));

@@ -19,6 +19,9 @@
  * complete  rank 0 lets ranks 1 and 2 write and waits for the end of that (MPI_Win_wait), to which rank 1 does not come
  * inter     an inter-communicator of the even ranks and the odd ones; rank 0 waits for a message of rank 1 of the other group, which is rank 3 and computes
  * between   the same, and rank 3 is missing in its second barrier
+ * file      rank 1 computes and does not come to the first MPI_File_write_all of a file
+ * neighbours ranks 1 and 3 wait for rank 2, which sleeps, in MPI_Neighbor_allgather of a ring with a name; rank 0 as well in a barrier
+ * left      rank 0 is in a barrier, to which the others do not come: they call MPI_Finalize
  * moves     barriers all the time
  * split     a communicator of the odd ranks and one of the even ones; rank 2 is missing in the latter's second MPI_Allreduce */
 #include <mpi.h>
@@ -195,6 +198,34 @@ int main(int argc, char **argv)
                 MPI_Barrier(inter);
         }
         compute();
+    } else if (!strcmp(way, "file")) {
+        MPI_File file;
+        char name[1024];
+        int process = getpid();
+        MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        snprintf(name, sizeof name, "%s/hangs.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", process);
+        MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0)
+            unlink(name);
+        if (rank == 1)
+            compute();
+        MPI_File_write_all(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (!strcmp(way, "neighbours")) {
+        int periodic = 1, values[2];
+        MPI_Comm ring;
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
+        MPI_Comm_set_name(ring, "ring");
+        if (rank == 2) {
+            sleep(limit < 3600 ? (unsigned)limit : 3600);
+            exit(0);
+        }
+        MPI_Neighbor_allgather(&value, 1, MPI_INT, values, 1, MPI_INT, ring);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (!strcmp(way, "left")) {
+        if (rank == 0)
+            MPI_Barrier(MPI_COMM_WORLD);
     } else if (!strcmp(way, "moves")) {
         for (;;) {
             MPI_Barrier(MPI_COMM_WORLD);

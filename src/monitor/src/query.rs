@@ -59,6 +59,17 @@ pub struct AgentReport {
     pub remarks: Vec<ClockRemark>,
 }
 
+impl AgentReport {
+    /// The user's data of its own node, as text.
+    pub fn own_data(&self) -> Vec<String> {
+        let own = |(key, value): &(String, String)| {
+            let key = key.strip_prefix(&*self.host)?.strip_prefix(": ")?;
+            Some(format!("{key} = {value}"))
+        };
+        self.data.iter().filter_map(own).collect()
+    }
+}
+
 /// A formula of the user's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Computed {

@@ -4,6 +4,9 @@ use crate::abi::Abi;
 use crate::calls::Mode;
 use crate::format;
 
+/// Makes the handle of a file another one than that of a communicator or a window.
+const FILE: u64 = 0xf11e << 48;
+
 /// What a function was given, and may be given instead.
 pub(crate) struct Arguments<'a> {
     /// As they are passed.
@@ -85,6 +88,23 @@ impl Arguments<'_> {
         unsafe {
             if self.mode.fortran() { self.abi.win_of(*(word as *const i32)) } else { self.abi.handle_at(word, 0) }
         }
+    }
+
+    /// A file: its handle as the program holds it, unlike that of any communicator.
+    #[inline]
+    pub(crate) unsafe fn file(&self, i: usize) -> u64 {
+        if self.mode.fortran() {
+            return unsafe { self.new_file(i) };
+        }
+        FILE ^ self.word(i) as u64
+    }
+
+    /// The file at an address.
+    #[inline]
+    pub(crate) unsafe fn new_file(&self, i: usize) -> u64 {
+        let word = self.word(i);
+        let fortran = self.mode.fortran();
+        FILE ^ unsafe { if fortran { u64::from(*(word as *const u32)) } else { *(word as *const u64) } }
     }
 
     /// A group.

@@ -48,10 +48,31 @@ pub(crate) struct Call {
     pub mode: Mode,
     /// Whether it only looks at something, and nothing is known of what it saw.
     pub probe: bool,
-    /// Whether its first arguments are source, tag and communicator, of which nothing is recorded.
-    pub looks: bool,
+    /// What it is about, of which nothing is recorded.
+    pub subject: Subject,
+    /// Of a test: the argument that says whether it did anything.
+    pub flag: u8,
     /// What the state file has to learn after it, of [`notes`]: nothing, for most functions.
     pub notes: u8,
+}
+
+/// What the state file says of calls that are recorded without their arguments. All but the first two are called by all members of a communicator in the same order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Nothing, or what is recorded.
+    Other,
+    /// Its first arguments are source, tag and communicator.
+    Envelope,
+    /// Its first argument is the communicator of the own group.
+    Leaders,
+    /// Its communicator, with a topology, is the last argument but information and request.
+    Neighbours,
+    /// Its first argument is a communicator; the last one is the address of the file.
+    NewFile,
+    /// Its first argument is a file.
+    File,
+    /// Its first argument is the address of a file.
+    OldFile,
 }
 
 /// See [`Call::notes`].

@@ -290,11 +290,10 @@ unsafe fn watch_end(
     unsafe {
         let did = failed
             || call.notes & notes::TEST == 0
-            || match call.effect {
-                Effect::Test | Effect::WinTest => given.result(1, 0) != 0,
-                Effect::Testall => given.result(2, 0) != 0,
-                Effect::Testany | Effect::Improbe => given.result(3, 0) != 0,
-                _ => given.result(2, 0) > 0,
+            || match given.result(call.flag.into(), 0) {
+                // So many are complete, or it is undefined.
+                count if call.effect == Effect::Testsome => count > 0,
+                flag => flag != 0,
             };
         let made = !failed && call.notes & notes::REQUEST != 0;
         let request = if made { given.request(words.len().saturating_sub(1), 0) } else { None };

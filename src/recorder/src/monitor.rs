@@ -142,16 +142,21 @@ impl Board {
         slot
     }
 
-    /// The place of a name plus 1; 0 if there is no room for it.
+    /// The place of the name of a region plus 1; 0 if there is no room for it.
     pub(crate) fn name(&self, name: &[u8]) -> u64 {
+        self.name_in(layout::NAMES, layout::NAME_PLACES, name)
+    }
+
+    /// The same in a table of so many names.
+    fn name_in(&self, names: usize, places: usize, name: &[u8]) -> u64 {
         let hash = name
             .iter()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
             .max(2);
-        let first = layout::place_of(hash, layout::NAME_PLACES);
+        let first = layout::place_of(hash, places);
         for probe in 0..16 {
-            let number = (first + probe) & (layout::NAME_PLACES - 1);
-            let place = layout::NAMES + number * layout::NAME;
+            let number = (first + probe) & (places - 1);
+            let place = names + number * layout::NAME;
             let word = self.word(place);
             let mut found = word.load(Ordering::Acquire);
             if found == 0 {

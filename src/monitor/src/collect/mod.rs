@@ -41,6 +41,8 @@ pub(crate) struct ClockWord {
 
 /// What agents say of one clock within so many seconds is the same: their windows begin when they like.
 const SAME: f64 = 15.0;
+/// So many data of nodes are told. Chosen by hand: more cannot be read; `--json` has all of them.
+const DATA: usize = 16;
 
 impl Collected {
     /// What the agent knows that knows most nodes: of the whole job there are many who know.
@@ -68,12 +70,21 @@ impl Collected {
         words
     }
 
-    /// Formulas and clocks as lines of text; nothing if there is nothing to say.
+    /// Formulas, data of nodes and clocks as lines of text; nothing if there is nothing to say.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for formula in self.best_informed().into_iter().flat_map(|report| &report.formulas) {
             let value = formula.value.map_or_else(|| "not known".to_owned(), |value| format!("{value:.6}"));
             text += &format!("\n{} = {value} ({})\n", formula.name, formula.formula);
+        }
+        let data = self.best_informed().map_or(&[][..], |report| &report.data);
+        text += if data.is_empty() { "" } else { "\n" };
+        for (key, value) in data.iter().take(DATA) {
+            text += &format!("{key} = {value}\n");
+        }
+        match data.len().saturating_sub(DATA) {
+            0 => {}
+            more => text += &format!("and {more} more data of nodes\n"),
         }
         for ClockWord { remark, agents } in self.clock_words() {
             let ago = duration((self.snapshot.time - remark.time).max(0.0));

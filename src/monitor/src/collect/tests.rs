@@ -47,6 +47,17 @@ fn what_several_say_of_a_clock_is_said_once() {
     assert!(seen.text().contains("(reported by 2 of 2 agents)"));
 }
 
+#[test]
+fn data_of_nodes_are_told_up_to_a_few() {
+    // Each agent knows those of all nodes.
+    let data: Vec<(String, String)> = (0..20).map(|number| (format!("n{number}: phase"), number.to_string())).collect();
+    let reports = [0, 1].map(|number| AgentReport { data: data.clone(), ..report(number, &[]) }).to_vec();
+    assert_eq!(reports[1].own_data(), ["phase = 1"]);
+    let text = Collected { reports, ..Collected::default() }.text();
+    assert!(text.starts_with("\nn0: phase = 0\nn1: phase = 1\n"), "{text}");
+    assert!(text.ends_with("\nn15: phase = 15\nand 4 more data of nodes\n"), "{text}");
+}
+
 /// An agent with that number, which answers each question after so long with the next of these states of agent 1, and goes on with the last; without any it is silent.
 fn agent(job: &Job, number: u32, states: &'static [&'static str], after: Duration) -> AgentFile {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

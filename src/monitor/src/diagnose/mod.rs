@@ -100,26 +100,16 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
     let quiet = if newest == f64::MIN || !moving.is_empty() { 0.0 } else { (now.time - newest).max(0.0) };
     let waits = waits::WaitGraph::new(now);
     let cause = causes::find(now, &waits);
-    let over = |rank: &RankState| rank.phase == Phase::Finalized;
-    let complete =
-        now.ranks.iter().filter_map(|rank| rank.size).max().is_none_or(|size| size as usize <= now.ranks.len());
-    let failed = !now.silent.is_empty() || now.ranks.iter().any(RankState::died);
-    let verdict = match () {
-        () if now.ranks.is_empty() && now.silent.is_empty() => JobVerdict::Unknown,
-        () if failed => JobVerdict::Failed,
-        () if complete && now.ranks.iter().all(over) => JobVerdict::Finished,
-        () if quiet < STILL => JobVerdict::Moves,
-        () => JobVerdict::Still,
-    };
+    let verdict = verdict(now, quiet);
     let blamed = cause.as_ref().map_or(&[][..], |cause| &cause.ranks);
     let starved = if verdict == JobVerdict::Still { starved(now, blamed, quiet) } else { Vec::new() };
     let sentence = match (verdict, &cause) {
-        (JobVerdict::Unknown, _) => "no process of the job is known yet".to_owned(),
+        (JobVerdict::Unknown, _) => unknown(now),
         (JobVerdict::Failed, Some(cause)) => cause.sentence.clone(),
         (JobVerdict::Finished, _) => format!("all {} ranks have left MPI", now.ranks.len()),
         (JobVerdict::Moves, cause) => {
             let moved = match earlier {
-                Some(earlier) if now.time > earlier.time => {
+                Some(earlier) if now.time > earlier.time && !moving.is_empty() => {
                     let during = duration(now.time - earlier.time);
                     format!(
                         "the job makes progress: {} of {} ranks have completed MPI calls in the last {during}",
@@ -145,6 +135,39 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
     Diagnosis { verdict, sentence, quiet, ranks, starved, rows: table::ranks(now), comms: table::comms(now) }
 }
 
+fn is_unwatched(rank: &RankState) -> bool {
+    rank.phase == Phase::Unwatched
+}
+
+/// If nothing has moved for so many seconds.
+fn verdict(now: &Snapshot, quiet: f64) -> JobVerdict {
+    let over = |rank: &RankState| rank.phase == Phase::Finalized;
+    let complete =
+        now.ranks.iter().filter_map(|rank| rank.size).max().is_none_or(|size| size as usize <= now.ranks.len());
+    match () {
+        () if now.ranks.is_empty() && now.silent.is_empty() => JobVerdict::Unknown,
+        () if !now.silent.is_empty() || now.ranks.iter().any(RankState::died) => JobVerdict::Failed,
+        () if complete && now.ranks.iter().all(over) => JobVerdict::Finished,
+        // Whether they move is not known.
+        () if now.ranks.iter().all(|rank| is_unwatched(rank) || over(rank)) => JobVerdict::Unknown,
+        () if quiet < STILL => JobVerdict::Moves,
+        () => JobVerdict::Still,
+    }
+}
+
+/// Why nothing can be said.
+fn unknown(now: &Snapshot) -> String {
+    let ranks: Vec<u32> = now.ranks.iter().filter(|rank| is_unwatched(rank)).filter_map(|rank| rank.rank).collect();
+    if now.ranks.is_empty() {
+        return "no process of the job is known yet".to_owned();
+    }
+    let do_ = if ranks.len() == 1 { "does" } else { "do" };
+    format!(
+        "what {} {do_} is unknown: the recorder has stopped there, and has said why on standard error",
+        Ranks(&ranks)
+    )
+}
+
 /// Ranks that have made calls between two snapshots.
 fn moving(earlier: Option<&Snapshot>, now: &Snapshot) -> Vec<u32> {
     let Some(earlier) = earlier else { return Vec::new() };
@@ -159,7 +182,7 @@ fn moving(earlier: Option<&Snapshot>, now: &Snapshot) -> Vec<u32> {
 /// Those of the ranks to blame, or of all if there are none, that have had hardly any of a core while nothing moved for so many seconds.
 fn starved(now: &Snapshot, blamed: &[u32], quiet: f64) -> Vec<u32> {
     let lacks = |state: &RankState| {
-        let CoreTime { ran, waited, turns } = state.unmoved;
+        let CoreTime { ran, waited, turns, .. } = state.unmoved;
         let little = ran < HARDLY_RAN && (state.call.is_none() || turns < HARDLY_LOOKED);
         state.life == Life::Runs && state.phase != Phase::Finalized && little && waited > LACKED * quiet
     };
@@ -180,10 +203,11 @@ fn no_progress(quiet: f64, starved: &[u32]) -> String {
 /// Where ranks are that do not wait.
 fn outside(now: &Snapshot) -> String {
     let ranks = now.ranks.iter().filter(|rank| rank.life == Life::Runs && rank.phase == Phase::Running);
-    let ranks: Vec<u32> = ranks.filter_map(|rank| rank.rank).collect();
-    if ranks.is_empty() {
-        "none is running".to_owned()
-    } else {
-        format!("{} outside of MPI", Ranks(&ranks).are("compute"))
-    }
+    let (asleep, awake): (Vec<&RankState>, Vec<&RankState>) = ranks.partition(|rank| rank.sleeps());
+    let what = [(awake, "compute"), (asleep, "sleep")].map(|(states, verb)| {
+        let ranks: Vec<u32> = states.into_iter().filter_map(|rank| rank.rank).collect();
+        (!ranks.is_empty()).then(|| format!("{} outside of MPI", Ranks(&ranks).are(verb)))
+    });
+    let what: Vec<String> = what.into_iter().flatten().collect();
+    if what.is_empty() { "none is running".to_owned() } else { what.join(", ") }
 }

@@ -84,6 +84,10 @@ impl<'a> WaitGraph<'a> {
                     Some(_) => wait.strength = Strength::Partial,
                     None => {}
                 }
+                // Of several that have not come some may be no neighbours.
+                if wait.on.len() > 1 && call.what.iter().chain(&call.waits).any(Operation::of_neighbours) {
+                    wait.strength = Strength::Partial;
+                }
                 // Of several requests some may be complete, and what one sends to in MPI_Sendrecv is not known.
                 if call.requests > 1 || call.function.starts_with("MPI_Sendrecv") {
                     wait.strength = Strength::Partial;
@@ -121,6 +125,13 @@ impl<'a> WaitGraph<'a> {
                 wait.epoch = Some(epoch);
                 wait.on.extend(on);
             }
+            return;
+        }
+        if operation.of_some_members() {
+            let known = RankStates { states: &self.states, comms: &self.comms };
+            wait.on
+                .extend(operation.comm.into_iter().flat_map(|comm| known.outside(self.comms.all_members(comm), rank)));
+            wait.epoch = (!wait.on.is_empty()).then_some(Missing::Attention);
             return;
         }
         match operation.peer {

@@ -100,12 +100,17 @@ impl RankStates<'_> {
             (NOBODY, Some(window)) => self.comms.all_members(window),
             _ => self.comms.global(operation.comm, operation.peer, rank).into_iter().collect(),
         };
+        self.outside(targets, rank)
+    }
+
+    /// Those of these ranks that are outside of MPI, but for one.
+    pub(super) fn outside(&self, ranks: Vec<u32>, own: u32) -> BTreeSet<u32> {
         let outside = |target: &u32| {
             self.states.get(target).is_some_and(|state| {
                 state.phase == Phase::Running && state.call.is_none() || state.life == Life::Stopped
             })
         };
-        targets.into_iter().filter(|target| *target != rank).filter(outside).collect()
+        ranks.into_iter().filter(|rank| *rank != own).filter(outside).collect()
     }
 }
 

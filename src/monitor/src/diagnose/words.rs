@@ -100,7 +100,7 @@ impl Comms {
             for membership in &state.comms {
                 let group = (membership.comm, membership.second);
                 comms.members.entry(group).or_default().insert(membership.rank, rank);
-                comms.about.entry(group).or_insert(*membership);
+                comms.about.entry(group).or_insert_with(|| membership.clone());
                 if membership.second {
                     comms.second.insert((membership.comm, rank));
                 }
@@ -167,19 +167,19 @@ impl Comms {
             Some(layout::SELF) => "MPI_COMM_SELF".to_owned(),
             Some(comm) => {
                 let group = |group| format!("{} {}", self.size_of(comm, group), Ranks(&self.members(comm, group)));
-                let kind = match self.about(comm) {
-                    Some(about) if about.inter => {
-                        return format!(
-                            "inter-communicator {:08x} of {} and {}",
-                            comm >> 32,
-                            group(FIRST),
-                            group(!FIRST)
-                        );
-                    }
+                let about = self.about(comm);
+                let kind = match about {
+                    Some(about) if about.inter => "inter-communicator",
                     Some(about) if about.window => "window",
+                    Some(about) if about.file => "file",
                     _ => "communicator",
                 };
-                format!("{kind} {:08x} of {}", comm >> 32, group(FIRST))
+                let called = match about.and_then(|about| about.name.as_ref()) {
+                    Some(name) => format!("\"{name}\""),
+                    None => format!("{:08x}", comm >> 32),
+                };
+                let other = if self.is_inter(comm) { format!(" and {}", group(!FIRST)) } else { String::new() };
+                format!("{kind} {called} of {}{other}", group(FIRST))
             }
         }
     }

@@ -28,10 +28,14 @@ const FRAGILE: &[libc::c_long] = &[
     libc::SYS_io_uring_enter,
 ];
 
+/// Threads that the recorder has started, by what the kernel calls them: they are none of the program's.
+const OF_RECORDER: [&str; 4] = ["clc-recorder", "clc-clock", "clc-offsets", "clc-samples"];
+
 /// Ids of the threads of a process, the first one of it first.
 pub(super) fn list(process: u32) -> Vec<u32> {
     let entries = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let mut threads: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    threads.retain(|&thread| thread == process || !OF_RECORDER.contains(&&*name(process, thread)));
     threads.sort_unstable_by_key(|&thread| (thread != process, thread));
     threads
 }

@@ -10,11 +10,12 @@
 //! REQUESTS requests               what a request was made for, found by its handle
 //! COMMS    communicators          handle, identity, number of collective operations that have begun
 //! NAMES    names of regions
+//! COMM_NAMES  names of communicators and windows
 //! EPOCHS   epochs of windows
 //! ```
 
 /// First bytes of a state file; the last two are the version.
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"CLCSTA02");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"CLCSTA03");
 
 /// End of the file names: `<process id>.state`.
 pub(crate) const EXTENSION: &str = "state";
@@ -125,7 +126,7 @@ pub(crate) const REQUEST_PLACES: usize = 1024;
 /// See [`REQUESTS`].
 pub(crate) const REQUEST: usize = 64;
 
-/// Where communicators begin: places of [`COMM`] bytes with handle, identity, number of collective operations, and own rank and size in the upper and lower half.
+/// Where communicators begin: places of [`COMM`] bytes with handle, identity, number of collective operations (and [`NAMED`]), and own rank and size in the upper and lower half.
 pub(crate) const COMMS: usize = REQUESTS + REQUEST_PLACES * REQUEST;
 /// Number of places for communicators.
 pub(crate) const COMM_PLACES: usize = 8192;
@@ -135,10 +136,14 @@ pub(crate) const COMM: usize = 32;
 pub(crate) const PROBES: usize = 64;
 /// Handle in the place of a communicator that was freed.
 pub(crate) const FREED: u64 = 1;
+/// So many times the place of the name of a communicator plus 1 is added to the number of its operations.
+pub(crate) const NAMED: u64 = 1 << 48;
 /// Flag in the size of an inter-communicator, whose peers are those of the other group.
 pub(crate) const INTER: u64 = 1 << 31;
 /// Flag in the size of an inter-communicator: of its two groups, this process is in the one whose first member has the higher global rank.
 pub(crate) const SECOND: u64 = 1 << 29;
+/// Flag in the size of a file, which is in a place of a communicator.
+pub(crate) const FILE: u64 = 1 << 28;
 /// Flag in the size of a window, which is in a place of a communicator.
 pub(crate) const WINDOW: u64 = 1 << 30;
 
@@ -149,8 +154,13 @@ pub(crate) const NAME_PLACES: usize = 256;
 /// See [`NAMES`].
 pub(crate) const NAME: usize = 64;
 
+/// Where names of communicators and windows begin: the same for them.
+pub(crate) const COMM_NAMES: usize = NAMES + NAME_PLACES * NAME;
+/// Number of places for names of communicators.
+pub(crate) const COMM_NAME_PLACES: usize = 256;
+
 /// Where epochs of windows begin: places of [`EPOCH`] bytes. A later one with the same place takes it.
-pub(crate) const EPOCHS: usize = NAMES + NAME_PLACES * NAME;
+pub(crate) const EPOCHS: usize = COMM_NAMES + COMM_NAME_PLACES * NAME;
 /// Number of places for epochs.
 pub(crate) const EPOCH_PLACES: usize = 256;
 /// See [`EPOCHS`].

@@ -45,8 +45,8 @@ pub enum Life {
 }
 
 /// All that [`RankState::word`] says.
-pub const WORDS: [&str; 9] =
-    ["computes", "waits", "tests", "starts", "finalizes", "finished", "stopped", "ended", "unknown"];
+pub const WORDS: [&str; 10] =
+    ["computes", "waits", "tests", "starts", "finalizes", "finished", "stopped", "ended", "unknown", "sleeps"];
 
 /// What one process of the job is doing at a moment. Times are seconds since 1970 by the clock of its node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -157,7 +157,7 @@ pub enum EpochKind {
 }
 
 /// A communicator as a member knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommMembership {
     /// Its identity: the same in all members.
     pub comm: u64,
@@ -173,6 +173,12 @@ pub struct CommMembership {
     /// It is a window of memory, whose fences are its operations.
     #[serde(default)]
     pub window: bool,
+    /// It is a file that its members have opened.
+    #[serde(default)]
+    pub file: bool,
+    /// What the program calls it.
+    #[serde(default)]
+    pub name: Option<String>,
     /// Collective operations that have begun.
     pub sequence: u64,
 }
@@ -206,6 +212,16 @@ impl Operation {
         let name = self.function.trim_start_matches("MPI_").trim_start_matches('I').to_lowercase();
         let name = name.trim_end_matches("_init");
         ["bcast", "gather", "gatherv", "scatter", "scatterv", "reduce"].contains(&name)
+    }
+
+    /// It is a collective operation in which ranks wait for their neighbours only.
+    pub(crate) fn of_neighbours(&self) -> bool {
+        self.function.contains("eighbor_")
+    }
+
+    /// Some of the members of its communicator call it; which ones is not known.
+    pub(crate) fn of_some_members(&self) -> bool {
+        self.function == "MPI_Comm_create_group"
     }
 
     /// It begins or ends an epoch of a window, but that of all its members.
@@ -243,8 +259,14 @@ impl RankState {
                     "waits"
                 }
             }
+            (_, Phase::Running, None) if self.sleeps() => "sleeps",
             (_, Phase::Running, None) => "computes",
         }
+    }
+
+    /// It is outside of MPI, and does nothing there: it waits for something that is no business of MPI's.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.call.is_none() && self.phase == Phase::Running && self.unmoved.slept()
     }
 
     /// It ended before `MPI_Finalize` was over.

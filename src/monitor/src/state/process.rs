@@ -47,6 +47,13 @@ impl ProcessStatus {
     }
 }
 
+/// In so many seconds a process that computes has been seen to do so. Chosen by hand: shorter calls one asleep that has just begun, longer says it later than that nothing moves.
+const ASLEEP: f64 = 0.5;
+/// Part of the time that a process runs at most, or is ready to, if it sleeps. Chosen by hand: the threads of MPI libraries take some thousandths.
+const IDLE: f64 = 0.02;
+/// So often per second its first thread is woken at most. Chosen by hand: a program that looks for something wakes itself more often.
+const WOKEN: f64 = 1.0;
+
 /// How much of a processor a process has had, and how much it has waited for one: its first thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoreTime {
@@ -56,19 +63,27 @@ pub struct CoreTime {
     pub waited: f64,
     /// So often it was given one.
     pub turns: u64,
+    /// All of its threads together ran for so many seconds.
+    #[serde(default)]
+    pub used: f64,
+    /// In so many seconds.
+    #[serde(default)]
+    pub within: f64,
 }
 
 impl CoreTime {
-    /// Of the process with this id since its start; none if it is gone, or the kernel does not count that (`CONFIG_SCHED_INFO`).
-    pub(crate) fn look(id: u32) -> Option<CoreTime> {
-        CoreTime::of_schedstat(&std::fs::read_to_string(format!("/proc/{id}/schedstat")).ok()?)
+    /// Of the process with this id, whose threads have used so many seconds, since its start; none if it is gone, or the kernel does not count that (`CONFIG_SCHED_INFO`).
+    pub(crate) fn look(id: u32, used: f64) -> Option<CoreTime> {
+        let time = CoreTime::of_schedstat(&std::fs::read_to_string(format!("/proc/{id}/schedstat")).ok()?)?;
+        Some(CoreTime { used, within: now(), ..time })
     }
 
     /// From the text of `/proc/PID/schedstat`: nanoseconds on a core, nanoseconds without one, and how often it got one.
     fn of_schedstat(text: &str) -> Option<CoreTime> {
         let mut numbers = text.split_whitespace().map_while(|word| word.parse::<u64>().ok());
         let mut seconds = || numbers.next().map(|ns| ns as f64 * 1e-9);
-        Some(CoreTime { ran: seconds()?, waited: seconds()?, turns: numbers.next()? })
+        let (ran, waited) = (seconds()?, seconds()?);
+        Some(CoreTime { ran, waited, turns: numbers.next()?, ..CoreTime::default() })
     }
 
     /// What came after an earlier look.
@@ -77,7 +92,20 @@ impl CoreTime {
             ran: (self.ran - earlier.ran).max(0.0),
             waited: (self.waited - earlier.waited).max(0.0),
             turns: self.turns.saturating_sub(earlier.turns),
+            used: (self.used - earlier.used).max(0.0),
+            within: (self.within - earlier.within).max(0.0),
         }
+    }
+
+    /// It has neither run nor been ready to, nor has it looked for anything.
+    pub(crate) fn slept(&self) -> bool {
+        let little = |seconds: f64| seconds < IDLE * self.within;
+        self.within >= ASLEEP
+            && little(self.ran)
+            && little(self.waited)
+            // The kernel counts in hundredths of a second.
+            && little(self.used - 1.0 / TICKS)
+            && (self.turns as f64) <= 1.0 + WOKEN * self.within
     }
 }
 
@@ -100,9 +128,16 @@ mod tests {
     #[test]
     fn times_with_and_without_a_core_are_read() {
         let time = CoreTime::of_schedstat("2500000000 500000000 17\n").unwrap();
-        assert_eq!(time, CoreTime { ran: 2.5, waited: 0.5, turns: 17 });
-        let earlier = CoreTime { ran: 2.0, waited: 0.5, turns: 16 };
-        assert_eq!(time.since(earlier), CoreTime { ran: 0.5, waited: 0.0, turns: 1 });
+        assert_eq!(time, CoreTime { ran: 2.5, waited: 0.5, turns: 17, ..CoreTime::default() });
+        let earlier = CoreTime { ran: 2.0, waited: 0.5, turns: 16, ..CoreTime::default() };
+        assert_eq!(time.since(earlier), CoreTime { ran: 0.5, waited: 0.0, turns: 1, ..CoreTime::default() });
+        assert!(!time.slept() && CoreTime { turns: 3, within: 4.0, ..CoreTime::default() }.slept());
+        for awake in [CoreTime { ran: 0.1, ..CoreTime::default() }, CoreTime { waited: 0.1, ..CoreTime::default() }] {
+            assert!(!CoreTime { within: 4.0, ..awake }.slept());
+        }
+        // Another thread works for it, or it looks for something now and then.
+        assert!(!CoreTime { used: 0.1, within: 4.0, ..CoreTime::default() }.slept());
+        assert!(!CoreTime { turns: 10, within: 4.0, ..CoreTime::default() }.slept());
         assert_eq!(CoreTime::of_schedstat("nonsense"), None);
         assert_eq!(CoreTime::of_schedstat("1 2"), None);
     }

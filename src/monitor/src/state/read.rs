@@ -30,8 +30,8 @@ pub struct StateFile {
     /// What it was seen to be when it was looked at before: tests in vain, when their number changed, and what the kernel said.
     vain: (u64, f64),
     life: (Life, f64),
-    /// Its moves, and what it had had of a core when it was first seen to have made no further one.
-    unmoved: (u64, Option<CoreTime>),
+    /// Its moves and phase, and what it had had of a core when it was first seen to have made no further one.
+    unmoved: ((u64, Phase), Option<CoreTime>),
 }
 
 /// Bytes of a part of the file.
@@ -73,7 +73,7 @@ impl StateFile {
             started: 0,
             vain: (0, 0.0),
             life: (Life::Runs, now()),
-            unmoved: (u64::MAX, None),
+            unmoved: ((u64::MAX, Phase::Init), None),
         };
         let header = state.part(0, HEADER)?;
         let wrong = |what: &str| Err(Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display())));
@@ -150,11 +150,19 @@ impl StateFile {
         let about: BTreeSet<u64> = state.comms_of_call().collect();
         let told = |comm: &u64| *comm == layout::WORLD || about.contains(comm) || wanted.contains(comm);
         let windows = comms.iter().filter(|(_, comm)| comm.window && told(&comm.comm));
-        let windows: Vec<(u64, u64)> = windows.map(|&(handle, comm)| (handle, comm.comm)).collect();
+        let windows: Vec<(u64, u64)> = windows.map(|(handle, comm)| (*handle, comm.comm)).collect();
         if !windows.is_empty() {
             state.epochs = self.epochs(&windows, &clock)?;
         }
-        state.comms = comms.iter().map(|&(_, comm)| comm).filter(|comm| told(&comm.comm)).collect();
+        state.comms = comms.into_iter().map(|(_, comm)| comm).filter(|comm| told(&comm.comm)).collect();
+        for comm in &mut state.comms {
+            let place = (comm.sequence / layout::NAMED) as usize;
+            comm.sequence %= layout::NAMED;
+            if (1..=layout::COMM_NAME_PLACES).contains(&place) {
+                let place = layout::COMM_NAMES + (place - 1) * layout::NAME;
+                comm.name = Some(text_of(&self.part(place + 8, layout::NAME - 8)?.0)).filter(|name| !name.is_empty());
+            }
+        }
         Ok(state)
     }
 
@@ -203,21 +211,21 @@ impl StateFile {
         if state.vain != self.vain.0 {
             self.vain = (state.vain, now());
         }
-        state.unmoved = self.core_time(state.moves);
+        state.unmoved = self.core_time((state.moves, state.phase), state.cpu);
         Ok((state, calls))
     }
 
     /// What the process has had of a core since it was seen not to move. A process that moves is not asked about.
-    fn core_time(&mut self, moves: u64) -> CoreTime {
+    fn core_time(&mut self, moves: (u64, Phase), used: f64) -> CoreTime {
         if self.unmoved.0 != moves {
             self.unmoved = (moves, None);
             return CoreTime::default();
         }
-        let Some(now) = CoreTime::look(self.process) else { return CoreTime::default() };
+        let Some(now) = CoreTime::look(self.process, used) else { return CoreTime::default() };
         now.since(*self.unmoved.1.get_or_insert(now))
     }
 
-    /// All communicators that the process is a member of, with their handles.
+    /// All communicators that the process is a member of, with their handles. The number of operations still has that of the name.
     fn comms(&self) -> Result<Vec<(u64, CommMembership)>> {
         let words = self.part(layout::COMMS, layout::COMM_PLACES * layout::COMM)?;
         let places = (0..layout::COMM_PLACES).map(|place| place * layout::COMM);
@@ -226,10 +234,12 @@ impl StateFile {
             let membership = CommMembership {
                 comm,
                 rank: (ranks >> 32) as u32,
-                size: (ranks & (layout::SECOND - 1)) as u32,
+                size: (ranks & (layout::FILE - 1)) as u32,
                 inter: ranks & layout::INTER != 0,
                 second: ranks & layout::SECOND != 0,
                 window: ranks & layout::WINDOW != 0,
+                file: ranks & layout::FILE != 0,
+                name: None,
                 sequence,
             };
             (handle > layout::FREED).then_some((handle, membership))
@@ -269,15 +279,16 @@ impl StateFile {
         let identity = |handle: u64| comms.iter().find(|(known, _)| *known == handle).map(|(_, comm)| comm.comm);
         let operation = |function: u64, [comm, peer, sequence]: [u64; 3]| {
             let function = function_name(function);
+            let unknown = comm == 0;
             Operation {
                 comm: identity(comm),
-                peer: if on_epoch(&function) && !has_target(&function) {
+                peer: if unknown || on_epoch(&function) && !has_target(&function) {
                     layout::NOBODY
                 } else {
                     (peer >> 32) as u32 as i32
                 },
                 tag: peer as u32 as i32,
-                sequence: if leaves_sequence(&function) { 0 } else { sequence },
+                sequence: if unknown || leaves_sequence(&function) { 0 } else { sequence },
                 function,
             }
         };

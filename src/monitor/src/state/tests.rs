@@ -95,15 +95,7 @@ fn messages_and_collective_operations_are_read() {
     written.inside("MPI_Barrier", WORLD, u64::from(layout::NOBODY as u32) << 32, 3);
     let state = written.read();
     assert_eq!((what(&state).sequence, what(&state).peer), (3, layout::NOBODY));
-    let world = CommMembership {
-        comm: layout::WORLD,
-        rank: 2,
-        size: 4,
-        inter: false,
-        second: false,
-        window: false,
-        sequence: 3,
-    };
+    let world = CommMembership { comm: layout::WORLD, rank: 2, size: 4, sequence: 3, ..CommMembership::default() };
     assert_eq!(state.comms, [world]);
 }
 
@@ -175,8 +167,10 @@ fn time_with_and_without_a_core_is_counted_while_nothing_moves() {
     std::fs::write(&path, &written.0).unwrap();
     let mut file = StateFile::open(&path, "here").unwrap();
     let mut looks = Vec::new();
-    for moves in [7, 7, 7, 8, 8, 8] {
-        written.set(layout::SLOTS + slot::CALL, moves << layout::COUNT);
+    for k in 0..9 {
+        // It makes a move, then another phase begins.
+        written.set(layout::SLOTS + slot::CALL, (if k < 3 { 7 } else { 8 }) << layout::COUNT);
+        written.set(field::PHASE, if k < 6 { phase::INIT } else { phase::RUNNING });
         std::fs::write(&path, &written.0).unwrap();
         let CoreTime { ran, waited, .. } = file.pulse().unwrap().unmoved;
         looks.push(ran + waited);
@@ -186,5 +180,27 @@ fn time_with_and_without_a_core_is_counted_while_nothing_moves() {
     busy.wait().unwrap();
     // The kernel need not have counted the last slice yet.
     let counts = |looks: &[f64]| looks[..2] == [0.0, 0.0] && looks[2] > 0.02 && looks[2] < 10.0;
-    assert!(counts(&looks[..3]) && counts(&looks[3..]), "{looks:?}");
+    assert!(looks.chunks(3).all(counts), "{looks:?}");
+}
+
+#[test]
+fn names_and_files_are_read() {
+    let mut written = StateBytes::new();
+    let place = layout::COMMS + layout::place_of(WORLD, layout::COMM_PLACES) * layout::COMM;
+    written.set(place + 16, (5 * layout::NAMED) | 3);
+    let name = layout::COMM_NAMES + 4 * layout::NAME;
+    written.0[name + 8..name + 14].copy_from_slice(b"solver");
+    let other = layout::COMMS + layout::place_of(WINDOW, layout::COMM_PLACES) * layout::COMM;
+    written.set(other + 24, 2 << 32 | 4 | layout::FILE);
+    written.inside("MPI_File_sync", WINDOW, u64::from(layout::NOBODY as u32) << 32, 3);
+    let state = written.read();
+    assert_eq!((state.comms.len(), what(&state).comm), (2, Some(OF_WINDOW)));
+    for comm in state.comms {
+        let found = (comm.sequence, comm.size, comm.file, comm.window, comm.name.as_deref());
+        let expected = if comm.file { (3, 4, true, false, None) } else { (3, 4, false, false, Some("solver")) };
+        assert_eq!(found, expected);
+    }
+    // What was stored of an earlier call is none of one without a communicator.
+    written.inside("MPI_File_read", 0, 7, 3);
+    assert_eq!(written.read().call.unwrap().what, None);
 }

@@ -3,7 +3,7 @@
 use super::{HERE, collectives, monitored, windows};
 use crate::abi::{Abi, Status};
 use crate::arguments::Arguments;
-use crate::calls::Call;
+use crate::calls::{Call, Subject};
 use crate::format::calls::{Effect, Gives};
 use crate::format::{ANYBODY, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, NOBODY, WINDOW};
 use crate::session::Session;
@@ -188,7 +188,7 @@ pub(super) unsafe fn after(
     let given = Arguments { words, mode: call.mode, abi: &session.abi };
     // SAFETY: the arguments have the types that the effect says, and what the function returns in them is there unless it failed.
     unsafe {
-        if !failed && !described(session, stream, call.effect, &given) {
+        if !failed && !described(session, stream, call, &given) {
             return false;
         }
         stream.leave(now, failed);
@@ -196,9 +196,19 @@ pub(super) unsafe fn after(
     }
 }
 
+/// Records the name that a communicator or a window has now, and tells the state file. Returns whether there was room.
+fn named(session: &Session, stream: &mut Stream, class: u64, handle: u64) -> bool {
+    session.name(stream, class, handle, |name| {
+        if let Some((board, _)) = HERE.with(|here| monitored(here, session)) {
+            board.named(handle, name);
+        }
+    })
+}
+
 /// Records what a call has made or named, before its end: a communicator or a window. Returns whether there was room.
 #[inline]
-unsafe fn described(session: &Session, stream: &mut Stream, effect: Effect, given: &Arguments) -> bool {
+unsafe fn described(session: &Session, stream: &mut Stream, call: &Call, given: &Arguments) -> bool {
+    let effect = call.effect;
     let last = given.words.len().saturating_sub(1);
     let made = match effect {
         Effect::CommCreate | Effect::CommCreateGroup | Effect::IntercommCreate | Effect::IntercommMerge => Some(last),
@@ -229,8 +239,14 @@ unsafe fn described(session: &Session, stream: &mut Stream, effect: Effect, give
                 }
                 true
             }
-            Effect::CommName => session.name(stream, NAME_OF_COMMUNICATOR, given.comm(0)),
-            Effect::WinName => session.name(stream, NAME_OF_WINDOW, given.win(0)),
+            Effect::CommName => named(session, stream, NAME_OF_COMMUNICATOR, given.comm(0)),
+            Effect::WinName => named(session, stream, NAME_OF_WINDOW, given.win(0)),
+            Effect::Region if call.subject == Subject::NewFile => {
+                if let Some((board, slot)) = HERE.with(|here| monitored(here, session)) {
+                    board.file(slot, given.new_file(last));
+                }
+                true
+            }
             _ => true,
         }
     }

@@ -2,8 +2,8 @@
 
 use super::{Board, Slot};
 use crate::arguments::Arguments;
-use crate::calls::Call;
-use crate::format::calls::Effect;
+use crate::calls::{Call, Subject};
+use crate::format::calls::{Effect, Form};
 use crate::layout::{self, slot};
 use std::sync::atomic::Ordering;
 
@@ -16,33 +16,17 @@ impl Board {
     pub(crate) unsafe fn enter(&self, slot: Slot, call: &Call, given: &Arguments, comm: u64, now: u64) {
         // SAFETY: positions are those of the C binding, and of types that the effect says.
         unsafe {
-            let peer = |from: usize| {
-                let (rank, tag) = (given.int(from), given.int(from + 1));
-                let rank = if given.abi.is_nobody(rank) { layout::NOBODY } else { rank.max(-1) as i32 };
-                slot.set(slot::PEER, (rank as u32 as u64) << 32 | u64::from(tag.max(-1) as u32));
-            };
-            let envelope = |from: usize| {
-                slot.set(slot::COMM, comm);
-                peer(from);
-                slot.set(slot::SEQUENCE, 0);
-            };
             match call.effect {
                 Effect::Send | Effect::Isend | Effect::SendInit | Effect::Recv | Effect::Irecv | Effect::RecvInit => {
-                    envelope(3)
+                    envelope(slot, given, comm, 3)
                 }
-                Effect::Sendrecv | Effect::Isendrecv => envelope(8),
-                Effect::SendrecvReplace | Effect::IsendrecvReplace => envelope(5),
-                Effect::Mprobe | Effect::Improbe => envelope(0),
-                // Who reads it knows that probes are no collective operations: one that is repeated is to cost little.
-                Effect::Region if call.looks => {
-                    slot.set(slot::COMM, given.comm(2));
-                    peer(0);
-                }
+                Effect::Sendrecv | Effect::Isendrecv => envelope(slot, given, comm, 8),
+                Effect::SendrecvReplace | Effect::IsendrecvReplace => envelope(slot, given, comm, 5),
+                Effect::Mprobe | Effect::Improbe => envelope(slot, given, comm, 0),
+                Effect::Region => self.subject(slot, call, given),
                 Effect::WinFence | Effect::WinFree => {
                     let win = if call.effect == Effect::WinFence { given.win(1) } else { given.new_win(0) };
-                    slot.set(slot::COMM, win);
-                    slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
-                    slot.set(slot::SEQUENCE, self.count(win));
+                    self.of_all(slot, win);
                 }
                 Effect::WinStart
                 | Effect::WinPost
@@ -78,6 +62,7 @@ impl Board {
                     slot.set(slot::PEER, u64::from(root(effect, given) as u32) << 32);
                     slot.set(slot::SEQUENCE, self.count(comm));
                 }
+                Effect::IntercommCreate if call.subject == Subject::Leaders => self.of_all(slot, comm),
                 Effect::CommCreateGroup | Effect::IntercommCreate => {
                     slot.set(slot::COMM, comm);
                     slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
@@ -89,6 +74,44 @@ impl Board {
         slot.set(slot::SINCE, now);
         let calls = slot.get(slot::CALL) & !((1 << layout::COUNT) - 1);
         slot.set(slot::CALL, calls | layout::INSIDE | (call.number + 1));
+    }
+
+    /// An operation without a root that all members of a communicator, a window or a file call.
+    #[inline(always)]
+    fn of_all(&self, slot: Slot, handle: u64) {
+        slot.set(slot::COMM, handle);
+        slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
+        slot.set(slot::SEQUENCE, self.count(handle));
+    }
+
+    /// A call of which nothing is recorded but that it was there.
+    ///
+    /// # Safety
+    /// The arguments are those of the function.
+    #[inline(always)]
+    unsafe fn subject(&self, slot: Slot, call: &Call, given: &Arguments) {
+        // SAFETY: positions are those of the C binding, and of types that the subject says.
+        unsafe {
+            match call.subject {
+                // Who reads it knows that probes are no collective operations: one that is repeated is to cost little.
+                Subject::Envelope => {
+                    slot.set(slot::COMM, given.comm(2));
+                    peer(slot, given, 0);
+                }
+                Subject::Neighbours => {
+                    let behind = match call.form {
+                        Form::Blocking => 1,
+                        Form::Immediate => 2,
+                        Form::Persistent => 3,
+                    };
+                    self.of_all(slot, given.comm(given.words.len().saturating_sub(behind)));
+                }
+                Subject::NewFile => self.of_all(slot, given.comm(0)),
+                Subject::File => self.of_all(slot, given.file(0)),
+                Subject::OldFile => self.of_all(slot, given.new_file(0)),
+                Subject::Leaders | Subject::Other => slot.set(slot::COMM, 0),
+            }
+        }
     }
 
     /// The call has ended; it `did` something, or was a test in vain. `request` is the one that it has made.
@@ -113,6 +136,30 @@ impl Board {
             slot.set(slot::CALL, call);
         }
     }
+}
+
+/// Peer and tag, which are the arguments from this one on.
+///
+/// # Safety
+/// They are those of a message.
+#[inline(always)]
+unsafe fn peer(slot: Slot, given: &Arguments, from: usize) {
+    // SAFETY: the caller says so.
+    let (rank, tag) = unsafe { (given.int(from), given.int(from + 1)) };
+    let rank = if given.abi.is_nobody(rank) { layout::NOBODY } else { rank.max(-1) as i32 };
+    slot.set(slot::PEER, (rank as u32 as u64) << 32 | u64::from(tag.max(-1) as u32));
+}
+
+/// The same, with the communicator of the message.
+///
+/// # Safety
+/// As for [`peer`].
+#[inline(always)]
+unsafe fn envelope(slot: Slot, given: &Arguments, comm: u64, from: usize) {
+    slot.set(slot::COMM, comm);
+    // SAFETY: the caller says so.
+    unsafe { peer(slot, given, from) };
+    slot.set(slot::SEQUENCE, 0);
 }
 
 /// A call that begins or ends an epoch on a window. Who reads it knows which of these have a target, and that none is a collective operation.

@@ -52,7 +52,8 @@ impl Board {
         // MPI allows only one thread at a time to be here.
         let number = word.load(Ordering::Relaxed) + 1;
         word.store(number, Ordering::Relaxed);
-        number
+        // Above it is the place of its name.
+        number & (layout::NAMED - 1)
     }
 
     pub(super) fn add(&self, handle: u64, identity: u64, rank_and_size: u64) {
@@ -104,9 +105,29 @@ impl Board {
     /// This process has a part of a window now, by the call that the thread is in: fences of windows are counted as collective operations of communicators are.
     #[cold]
     pub(crate) fn window(&self, slot: Slot, handle: u64) {
+        self.like(slot, handle, 7, layout::WINDOW);
+    }
+
+    /// This process has opened a file, by the call that the thread is in.
+    #[cold]
+    pub(crate) fn file(&self, slot: Slot, handle: u64) {
+        self.like(slot, handle, 8, layout::FILE);
+    }
+
+    /// Something with the members of the communicator of the call that the thread is in.
+    fn like(&self, slot: Slot, handle: u64, kind: u64, flag: u64) {
         let Some(parent) = self.find(slot.comm()) else { return };
         let [of_parent, ranks] = [8, 24].map(|offset| self.word(parent + offset).load(Ordering::Relaxed));
-        self.add(handle, layout::identity(&[7, of_parent, slot.get(slot::SEQUENCE)]), ranks | layout::WINDOW);
+        self.add(handle, layout::identity(&[kind, of_parent, slot.get(slot::SEQUENCE)]), ranks | flag);
+    }
+
+    /// The program has given a communicator or a window a name.
+    #[cold]
+    pub(crate) fn named(&self, handle: u64, name: &[u8]) {
+        let Some(place) = self.find(handle) else { return };
+        let named = self.name_in(layout::COMM_NAMES, layout::COMM_NAME_PLACES, name) * layout::NAMED;
+        let word = self.word(place + 16);
+        word.store(word.load(Ordering::Relaxed) & (layout::NAMED - 1) | named, Ordering::Relaxed);
     }
 
     fn nth(&self, identity: u64) -> u64 {

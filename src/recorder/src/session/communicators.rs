@@ -106,9 +106,9 @@ impl Session {
         true
     }
 
-    /// Records the name that a communicator or a window has now. Returns whether there was room.
+    /// Records the name that a communicator or a window has now, and tells it. Returns whether there was room.
     #[cold]
-    pub(crate) fn name(&self, stream: &mut Stream, class: u64, handle: u64) -> bool {
+    pub(crate) fn name(&self, stream: &mut Stream, class: u64, handle: u64, tell: impl FnOnce(&[u8])) -> bool {
         // MPI_MAX_OBJECT_NAME is 64 or 128.
         let mut name = [0_u8; 1024];
         let mut length: c_int = 0;
@@ -126,7 +126,9 @@ impl Session {
         } else {
             stream.comm(handle)
         }
-        stream.text(&name[..(length.max(0) as usize).min(name.len())]);
+        let name = &name[..(length.max(0) as usize).min(name.len())];
+        stream.text(name);
+        tell(name);
         true
     }
 

@@ -54,7 +54,7 @@ pub(super) fn nodes(page: &WatchedPage) -> String {
         let mut ranks: Vec<u32> = report.ranks.iter().filter_map(|state| state.rank).collect();
         ranks.sort_unstable();
         let whose = if ranks.is_empty() { "-".to_owned() } else { Ranks(&ranks).to_string() };
-        let data: Vec<String> = report.data.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let data = report.own_data();
         let said = moment(report.time);
         let (forged, replayed) = (report.traffic.forged, report.traffic.replayed);
         let text = [

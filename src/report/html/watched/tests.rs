@@ -54,10 +54,8 @@ fn state(rank: u32, waits: bool) -> RankState {
             comm: 1,
             rank,
             size: 4,
-            inter: false,
-            second: false,
-            window: false,
             sequence: if waits { 3 } else { 2 },
+            ..CommMembership::default()
         }],
         epochs: Vec::new(),
         lost: 0,
@@ -95,7 +93,8 @@ fn job() -> HistoryFixture {
             seconds: 5.0,
             clock: None,
         }],
-        data: vec![("phase".into(), "solve".into())],
+        // Each agent knows those of all nodes.
+        data: vec![(format!("n{number}: phase"), "solve".into()), (format!("n{}: phase", 1 - number), "wait".into())],
         resources: Vec::new(),
         traffic: AgentTraffic::default(),
         job: Vec::new(),
@@ -168,6 +167,7 @@ fn everything_is_on_the_page() {
     for part in parts {
         assert!(page.contains(part), "{part}");
     }
+    assert!(!page.contains("phase = wait"), "the data of other nodes");
     for address in ["http:", "https:", "//cdn", "@import", "url(h", " src=", "<script"] {
         assert!(!page.contains(address), "{address}");
     }
@@ -227,7 +227,7 @@ fn what_a_job_says_is_never_markup() {
     job.found.comms.push(CommRow { comm: 9, name, sequence: 1, function, waiting: 1, size: 4, behind });
     for report in &mut job.seen.reports {
         report.host = hostile.into();
-        report.data[0] = (hostile.into(), hostile.into());
+        report.data[0] = (format!("{hostile}: {hostile}"), hostile.into());
         report.members[0].host = hostile.into();
         report.members[0].liveness = hostile.into();
     }

@@ -175,13 +175,16 @@ fn a_full_disk_for_the_alarm_harms_nobody() {
 
 #[test]
 fn metrics_are_served_on_this_node() {
-    use std::io::{Read, Write};
+    use std::io::{BufRead, BufReader, Read, Write};
     let job = Running::start(OPEN_MPI, "missing", 3, &[]);
     job.hangs(&[1], &[]);
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
     let mut command = clc_replay("watch");
     command.arg(job.app.path("run")).args(["--metrics", &port.to_string()]);
-    let _serving = Alone(command.spawn().expect("a server"));
+    let mut serving = Alone(command.stdout(Stdio::piped()).spawn().expect("a server"));
+    let mut line = String::new();
+    let said = serving.0.stdout.take().map(BufReader::new).expect("a pipe").read_line(&mut line);
+    assert!(said.is_ok() && line == format!("metrics of run are at http://127.0.0.1:{port}/metrics\n"), "{line}");
     let ask = || {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").ok()?;

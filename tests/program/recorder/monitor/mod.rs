@@ -152,6 +152,12 @@ fn stacks_are_told_on_request() {
         let stacks = said["stacks"].as_array().expect("stacks");
         assert_eq!((stacks.len(), &stacks[0]["rank"]), (1, &Value::from(1)));
         assert_eq!(stacks[0]["process"], said["ranks"][1]["process"]);
+        // Those of the recorder are no concern of the program's.
+        let threads = stacks[0]["threads"].as_array().expect("threads");
+        assert!(
+            threads.iter().all(|thread| !thread["name"].as_str().unwrap_or("clc").starts_with("clc")),
+            "{threads:?}"
+        );
         let names = functions(&stacks[0]["threads"][0]);
         let place = |name: &str| names.iter().position(|known| *known == name);
         assert!(place("compute").is_some() && place("compute") < place("main"), "{:#}", stacks[0]);
@@ -256,6 +262,30 @@ fn who_is_missing_in_a_fence_of_a_window_is_named() {
 }
 
 #[test]
+fn who_is_missing_where_files_and_neighbours_are_concerned_is_named() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "file", 3, &[]);
+        let parts =
+            ["rank 1 is missing in MPI_File_write_all, operation 1 of file ", "of 3 ranks 0-2, where ranks 0, 2"];
+        job.hangs(&[1], &parts);
+        drop(job);
+        let job = Running::start(library, "neighbours", 4, &[]);
+        let parts =
+            ["rank 2 is missing in MPI_Neighbor_allgather, operation 1 of communicator \"ring\" of 4 ranks 0-3"];
+        job.hangs(&[2], &parts);
+        job.until(|said| said["ranks"][2]["state"] == "sleeps");
+    }
+}
+
+#[test]
+fn who_is_in_finalize_does_not_come_any_more() {
+    let job = Running::start(OPEN_MPI, "left", 3, &[]);
+    let parts =
+        ["ranks 1, 2 are missing in MPI_Barrier, operation 3 of MPI_COMM_WORLD", "they have been in MPI_Finalize"];
+    job.hangs(&[1, 2], &parts);
+}
+
+#[test]
 fn who_holds_a_lock_of_a_window_is_named() {
     for library in [OPEN_MPI, MPICH] {
         let job = Running::start(library, "lock", 3, &[]);
@@ -293,7 +323,7 @@ fn who_is_looked_for_again_and_again_is_named() {
         let job = Running::start(library, way, 3, &[]);
         let parts = [
             "rank 0 has waited for rank 1",
-            &format!("in repeated {function} from rank 1 (tag 5) (1 more rank waits for them); it computes"),
+            &format!("in repeated {function} from rank 1 (tag 5) (1 more rank waits for it); it computes"),
         ];
         let said = job.hangs(&[1], &parts);
         assert_eq!((&said["ranks"][0]["state"], &said["ranks"][2]["state"]), (&"tests".into(), &"waits".into()));

@@ -47,9 +47,28 @@ impl Context<'_> {
         Some(Cause { sentence, ranks, waited: longest, grave: false })
     }
 
+    /// Ranks that have called `MPI_Finalize` without what others wait for.
+    pub(super) fn left(&self) -> Option<Cause> {
+        let finalizing = |state: &RankState| state.phase == Phase::Finalizing;
+        let waits = self.all.waits.iter().filter(|(rank, wait)| {
+            wait.strength == Strength::Certain && !self.all.states.get(rank).is_some_and(|state| finalizing(state))
+        });
+        let needed = waits.flat_map(|(_, wait)| wait.on.iter().copied());
+        let left = |rank: &u32| self.all.states.get(rank).is_some_and(|state| finalizing(state));
+        let ranks: Vec<u32> = needed.filter(left).collect::<BTreeSet<u32>>().into_iter().collect();
+        if ranks.is_empty() {
+            return None;
+        }
+        let (_, longest) = self.waiting(&ranks);
+        let sentence = format!("{}; {}", self.missing_where(&ranks), self.what_they_do(&ranks));
+        Some(Cause { sentence, ranks, waited: longest, grave: false })
+    }
+
     /// What others wait for that these ranks have not done.
     fn missing_where(&self, ranks: &[u32]) -> String {
         let (count, longest) = self.waiting(ranks);
+        // In MPI_Finalize they wait for each other.
+        let count = count - ranks.iter().filter(|rank| self.all.waits.contains_key(rank)).count().min(count);
         // Those that wait for the same ranks in the same place.
         let mut groups: BTreeMap<Needed, Vec<u32>> = BTreeMap::new();
         for (&rank, _) in self.all.waits.iter() {
@@ -61,7 +80,12 @@ impl Context<'_> {
         // Of several requests the one that is told may be complete: what is certain comes first.
         let strength =
             |waiting: &[u32]| waiting.iter().filter_map(|rank| Some(self.all.waits.get(rank)?.strength)).min();
-        groups.sort_by_key(|(_, waiting)| Reverse((strength(waiting), waiting.len())));
+        // Who waits for nobody else is nearer to the cause than who would wait for others as well.
+        let only = |waiting: &[u32]| {
+            let waits = waiting.iter().filter_map(|rank| self.all.waits.get(rank));
+            waits.flat_map(|wait| &wait.on).all(|rank| ranks.contains(rank))
+        };
+        groups.sort_by_key(|(_, waiting)| Reverse((strength(waiting), only(waiting), waiting.len())));
         let (mut told, mut parts, mut open) = (0, Vec::new(), ranks.iter().copied().collect::<BTreeSet<u32>>());
         for (Needed { whom, collective, text }, waiting) in groups {
             if parts.len() == PLACES || !whom.iter().any(|rank| open.contains(rank)) {
@@ -82,7 +106,7 @@ impl Context<'_> {
         }
         let rest = match count - told.min(count) {
             0 => String::new(),
-            more => format!(" ({})", more_wait(more)),
+            more => format!(" ({})", more_wait(more, ranks.len())),
         };
         format!("{}{rest}", parts.join(", and "))
     }
@@ -116,7 +140,7 @@ impl Context<'_> {
         // Of several messages one is told, but all of their senders are missing.
         let whom = if collective { of_these(&self.all.needs(rank, about)) } else { whom };
         let again = if about.only_looks() { "repeated " } else { "" };
-        let needs = match wait.epoch.filter(|_| about.on_epoch()) {
+        let needs = match wait.epoch.filter(|_| about.on_epoch() || about.of_some_members()) {
             Some(Missing::Unlock) => format!(", on which {} a lock", Ranks(&whom).are("hold")),
             Some(Missing::Attention) => format!(", which may need {} to be in MPI", Ranks(&whom)),
             Some(Missing::Post) => format!(", which needs MPI_Win_post on {}", Ranks(&whom)),
@@ -167,6 +191,7 @@ impl Context<'_> {
                 let what = self.all.comms.call(state).unwrap_or_default();
                 ("have", format!(" been in {what}{region}"), call.since)
             }
+            (_, None) if state.sleeps() => ("sleep", format!("{region}, outside of MPI"), since),
             (_, None) => ("compute", format!("{region}, outside of MPI"), since),
         };
         Activity { verb, place, since }

@@ -37,6 +37,7 @@ pub(super) fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
         .or_else(|| context.stopped())
         .or_else(|| context.absent())
         .or_else(|| context.different())
+        .or_else(|| context.left())
         .or_else(|| context.cycle(Strength::Certain))
         .or_else(|| context.missing(Strength::Partial))
         .or_else(|| context.missing(Strength::Looks))
@@ -45,8 +46,10 @@ pub(super) fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
         .or_else(|| context.unfollowed())
 }
 
-fn more_wait(count: usize) -> String {
-    if count == 1 { "1 more rank waits for them".to_owned() } else { format!("{count} more ranks wait for them") }
+/// So many others wait for so many ranks.
+fn more_wait(count: usize, for_ranks: usize) -> String {
+    let whom = if for_ranks == 1 { "it" } else { "them" };
+    if count == 1 { format!("1 more rank waits for {whom}") } else { format!("{count} more ranks wait for {whom}") }
 }
 
 struct Context<'a> {
@@ -117,8 +120,14 @@ impl Context<'_> {
 
     /// What these do, by their ranks.
     fn those(&self, ranks: &[u32]) -> String {
-        let since = ranks.iter().filter_map(|rank| self.all.states.get(rank));
-        let since = since.map(|state| state.moved.max(state.phase_since)).fold(self.now.time, f64::min);
-        format!("{}, outside of MPI for {}", Ranks(ranks).are("compute"), duration(self.now.time - since))
+        let sleeps = |rank: &&u32| self.all.states.get(rank).is_some_and(|state| state.sleeps());
+        let (asleep, awake): (Vec<u32>, Vec<u32>) = ranks.iter().partition(sleeps);
+        let what = [(awake, "compute"), (asleep, "sleep")].map(|(ranks, verb)| {
+            let since = ranks.iter().filter_map(|rank| self.all.states.get(rank));
+            let since = since.map(|state| state.moved.max(state.phase_since)).fold(self.now.time, f64::min);
+            let outside = duration(self.now.time - since);
+            (!ranks.is_empty()).then(|| format!("{}, outside of MPI for {outside}", Ranks(&ranks).are(verb)))
+        });
+        what.into_iter().flatten().collect::<Vec<String>>().join("; ")
     }
 }

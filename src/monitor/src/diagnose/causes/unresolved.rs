@@ -68,15 +68,38 @@ impl Context<'_> {
         let (others, _) = self.waiting(&cycle);
         let beside = match others.saturating_sub(cycle.len()) {
             0 => String::new(),
-            count => format!("; {}", more_wait(count)),
+            count => format!("; {}", more_wait(count, cycle.len())),
         };
         let sentence = format!(
-            "{} in a cycle, for up to {}: {}{more}{beside}",
+            "{} in a cycle, for up to {}: {}{more}{}{beside}",
             Ranks(&cycle).are("wait"),
             duration(longest),
-            parts.join(", ")
+            parts.join(", "),
+            self.mismatch(&cycle)
         );
         Some(Cause { sentence, ranks: cycle, waited: longest, grave: false })
+    }
+
+    /// Two ranks of which one sends to the other one what that one does not receive.
+    fn mismatch(&self, cycle: &[u32]) -> &'static str {
+        let &[one, other] = cycle else { return "" };
+        let towards = |rank: u32, peer: u32| {
+            let state = self.all.states.get(&rank);
+            let messages = state.into_iter().flat_map(|state| self.operations(state));
+            let messages = messages.filter(|message| message.sequence == 0 && !message.on_epoch());
+            let to_it =
+                move |message: &&Operation| self.all.comms.global(message.comm, message.peer, rank) == Some(peer);
+            messages.filter(to_it).collect::<Vec<&Operation>>()
+        };
+        let (ours, theirs) = (towards(one, other), towards(other, one));
+        let ([ours], [theirs]) = (&ours[..], &theirs[..]) else { return "" };
+        let both = ours.function.contains("Sendrecv") || theirs.function.contains("Sendrecv");
+        match () {
+            () if both || ours.receives() == theirs.receives() => "",
+            () if ours.comm != theirs.comm => "; their communicators differ",
+            () if ours.tag != theirs.tag => "; their tags differ",
+            () => "",
+        }
     }
 
     /// Ranks wait, but it cannot be told for whom.

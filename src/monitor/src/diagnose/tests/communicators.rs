@@ -12,10 +12,8 @@ fn communicators_are_told_by_their_members() {
             comm,
             rank: rank / 2,
             size: 4,
-            inter: false,
-            second: false,
-            window: false,
             sequence: 8,
+            ..CommMembership::default()
         });
         if rank % 2 == 0 && rank != 6 {
             job.put(rank, operation("Allreduce", comm, NOBODY, 0, 9));
@@ -35,7 +33,16 @@ fn peers_of_inter_communicators_are_in_the_other_group() {
     let mut job = job(6, 0);
     for rank in 0..6_u32 {
         let (second, window) = (rank % 2 == 1, false);
-        let part = CommMembership { comm: inter, rank: rank / 2, size: 3, inter: true, second, window, sequence: 4 };
+        let part = CommMembership {
+            comm: inter,
+            rank: rank / 2,
+            size: 3,
+            inter: true,
+            second,
+            window,
+            sequence: 4,
+            ..CommMembership::default()
+        };
         job.ranks[rank as usize].comms.push(part);
     }
     // Rank 1 of the other group is 3 for those of the first one, and 2 for those of the second one.
@@ -47,7 +54,7 @@ fn peers_of_inter_communicators_are_in_the_other_group() {
         &["rank 0 has waited for rank 3", &format!("MPI_Recv from rank 3 (tag 7, {name})")],
     );
     job.put(3, operation("Recv", inter, 1, 8, 0));
-    job.says(JobVerdict::Still, &[2], &["rank 3 has waited for rank 2", "(1 more rank waits for them); it computes"]);
+    job.says(JobVerdict::Still, &[2], &["rank 3 has waited for rank 2", "(1 more rank waits for it); it computes"]);
     job.put(3, operation("Recv", inter, 0, 8, 0));
     job.says(JobVerdict::Still, &[0, 3], &["ranks 0, 3 wait in a cycle", "rank 3 in MPI_Recv from rank 0 (tag 8"]);
     job.put(3, operation("Send", inter, 0, 7, 0));

@@ -1,6 +1,7 @@
 //! Snapshots made by hand, and what they say.
 
 mod communicators;
+mod outside;
 mod windows;
 
 use super::*;
@@ -29,7 +30,7 @@ fn job(size: u32, sequence: u64) -> Snapshot {
         vain: 0,
         cpu: 1.0,
         unmoved: CoreTime::default(),
-        comms: vec![CommMembership { comm: WORLD, rank, size, inter: false, second: false, window: false, sequence }],
+        comms: vec![CommMembership { comm: WORLD, rank, size, sequence, ..CommMembership::default() }],
         epochs: Vec::new(),
         lost: 0,
     };
@@ -96,7 +97,7 @@ fn who_is_missing_in_a_collective_operation_is_named() {
 fn ranks_without_a_core_are_told_from_those_that_hang() {
     let mut job = job(4, 16);
     [0, 1].into_iter().for_each(|rank| job.barrier(rank, 17));
-    let core = |ran, waited, turns| CoreTime { ran, waited, turns };
+    let core = |ran, waited, turns| CoreTime { ran, waited, turns, ..CoreTime::default() };
     // Of those that are missing one has hardly had a core; the other one does not want one. Whoever waits for them is no reason.
     job.ranks[3].unmoved = core(0.02, 41.0, 100);
     job.ranks[2].unmoved = core(0.0, 0.1, 1);
@@ -273,7 +274,7 @@ fn the_beginning_and_the_end_of_mpi() {
     }
     job.says(JobVerdict::Still, &[1], &["rank 1 is missing in MPI_Finalize, where ranks 0, 2 have waited"]);
     job.put(1, operation("Recv", WORLD, 0, 9, 0));
-    job.says(JobVerdict::Still, &[0, 1], &["in a cycle", "rank 1 in MPI_Recv from rank 0 (tag 9)"]);
+    job.says(JobVerdict::Still, &[0], &["rank 1 has waited for rank 0 for 42.0 s, in MPI_Recv from rank 0 (tag 9)"]);
     job.ranks.iter_mut().for_each(|state| (state.phase, state.life) = (Phase::Finalized, Life::Gone));
     job.says(JobVerdict::Finished, &[], &["all 3 ranks have left MPI"]);
     Snapshot { time: NOW, ..Snapshot::default() }.says(JobVerdict::Unknown, &[], &["no process"]);

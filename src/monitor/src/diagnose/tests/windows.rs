@@ -9,7 +9,7 @@ fn fences_of_windows_are_operations_of_their_own() {
     let window = 0xabcd_0123_0000_0007;
     for rank in 0..4_u32 {
         let part =
-            CommMembership { comm: window, rank, size: 4, inter: false, second: false, window: true, sequence: 1 };
+            CommMembership { comm: window, rank, size: 4, window: true, sequence: 1, ..CommMembership::default() };
         job.ranks[rank as usize].comms.push(part);
         if rank != 2 {
             job.put(rank, operation("Win_fence", window, NOBODY, 0, 2));
@@ -29,7 +29,7 @@ const WINDOW: u64 = 0xabcd_0123_0000_0007;
 fn job_with_window(size: u32) -> Snapshot {
     let mut job = job(size, 3);
     for rank in 0..size {
-        let part = CommMembership { comm: WINDOW, rank, size, inter: false, second: false, window: true, sequence: 1 };
+        let part = CommMembership { comm: WINDOW, rank, size, window: true, sequence: 1, ..CommMembership::default() };
         job.ranks[rank as usize].comms.push(part);
     }
     job
