@@ -52,6 +52,8 @@ pub(crate) struct Call {
     pub looks: bool,
     /// What the state file has to learn after it, of [`notes`]: nothing, for most functions.
     pub notes: u8,
+    /// Its place among [`format::POLLS`](crate::format::POLLS) plus 1; 0 if it is none of them.
+    pub poll: u8,
 }
 
 /// See [`Call::notes`].

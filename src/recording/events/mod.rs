@@ -12,6 +12,7 @@ mod requests;
 mod returns;
 mod thread_numbers;
 
+use crate::recording::clocks::Counter;
 use crate::recording::communicators::{Catalogue, Communicators, Identity, Making};
 use crate::recording::events::collectives::{CollectiveCaller, collective};
 use crate::recording::events::on_window::OnWindow;
@@ -21,10 +22,11 @@ use crate::recording::events::requests::{RequestedOperation, Requests, Serial};
 use crate::recording::events::thread_numbers::ThreadNumbers;
 use crate::recording::extra::{EventOrExtra, Extra};
 use crate::recording::own::OwnNames;
+use crate::recording::polls::PollNames;
 use crate::recording::raw::RawFileHeader;
 use crate::recording::raw::format::calls::{Effect, Form, Function};
 use crate::recording::raw::merge::Merge;
-use crate::recording::raw::records::{Contribution, Given, Own, Posted, RawRecord};
+use crate::recording::raw::records::{Contribution, Given, JoinedPolls, Own, Posted, RawRecord};
 use crate::recording::survey::makes;
 use crate::recording::survey::openmp::ProcessTeams;
 use crate::recording::survey::pthreads::ProcessPthreads;
@@ -44,6 +46,8 @@ pub(super) struct EventContext<'a> {
     pub windows: &'a WindowCatalogue,
     /// Functions, regions and metrics of the program.
     pub own: &'a OwnNames,
+    /// The region of joined polls.
+    pub polls: &'a PollNames,
     /// The region of each function that occurs.
     pub regions: &'a HashMap<usize, RegionId>,
     /// Teams of threads, by the rank of the process.
@@ -87,6 +91,19 @@ pub(super) struct UnplacedCalls {
     pub on_unknown_windows: u64,
 }
 
+/// The process whose events are written.
+#[derive(Debug)]
+pub(super) struct EventsOf<'a> {
+    /// Of the file of its first thread.
+    pub header: &'a RawFileHeader,
+    /// Number of its files.
+    pub threads: usize,
+    /// The calls that failed, as a [`ProcessSurvey`](crate::recording::survey::ProcessSurvey) lists them.
+    pub failed: &'a BTreeSet<(usize, u64)>,
+    /// Its counter.
+    pub counter: Option<Counter>,
+}
+
 /// The events of one process, while its raw files are read.
 pub(super) struct ProcessEvents<'a, 'b> {
     pub(super) shared: &'a EventContext<'a>,
@@ -106,20 +123,18 @@ pub(super) struct ProcessEvents<'a, 'b> {
     /// How many calls each thread has made, and those that failed.
     calls: Vec<u64>,
     failed: &'a BTreeSet<(usize, u64)>,
+    counter: Option<Counter>,
     pub(super) unplaced: UnplacedCalls,
     sink: &'b mut Sink<'b>,
 }
 
-/// Writes the events of a process, the one of whose first thread has this header, into `sink`. Calls that have not ended do so at the last event of the process;
-/// those that failed, as a [`ProcessSurvey`](crate::recording::survey::ProcessSurvey) lists them, have communicated nothing.
+/// Writes the events of a process into `sink`. Calls that have not ended do so at the last event of the process; those that failed have communicated nothing.
 ///
 /// # Errors
 /// Those of `sink`.
 pub(super) fn events<'b>(
     shared: &EventContext<'_>,
-    header: &RawFileHeader,
-    threads: usize,
-    failed: &BTreeSet<(usize, u64)>,
+    EventsOf { header, threads, failed, counter }: EventsOf<'_>,
     merge: &mut Merge<'_>,
     sink: &'b mut Sink<'b>,
 ) -> Result<UnplacedCalls> {
@@ -138,6 +153,7 @@ pub(super) fn events<'b>(
         open: (0..threads).map(|_| None).collect(),
         calls: vec![0; threads],
         failed,
+        counter,
         unplaced: UnplacedCalls::default(),
         sink,
     };
@@ -212,6 +228,18 @@ impl ProcessEvents<'_, '_> {
         }
     }
 
+    /// Polls in vain begin that were joined.
+    fn polls(&mut self, thread: usize, time: u64, polls: &JoinedPolls) -> Result<()> {
+        let names = self.shared.polls;
+        let Some(region) = names.region else { return Ok(()) };
+        self.enter_region(thread, time, region)?;
+        let within = self.counter.map_or(0.0, |counter| counter.length(polls.within));
+        for (parameter, value) in names.values(polls, within) {
+            self.extra(thread, time, Extra::Parameter(parameter, value))?;
+        }
+        Ok(())
+    }
+
     /// Number of a communicator; an event on one without a number is left out.
     fn comm(&mut self, handle: u64) -> Option<CommId> {
         let known = self.communicators.get(handle);
@@ -267,6 +295,11 @@ impl ProcessEvents<'_, '_> {
             RawRecord::CommName(..) | RawRecord::WindowName(..) => Ok(()),
             RawRecord::Own(_, own) => self.own(thread, time, &own),
             RawRecord::Pthread(_, step) => self.pthread(thread, time, step),
+            RawRecord::Polls(_, polls) => self.polls(thread, time, &polls),
+            RawRecord::PollsEnd(_) => match self.shared.polls.region {
+                Some(region) => self.leave_this(thread, time, region),
+                None => Ok(()),
+            },
         }
     }
 

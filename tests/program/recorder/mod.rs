@@ -5,6 +5,7 @@ mod monitor;
 mod mpi_5;
 mod openmp;
 mod own;
+mod polls;
 mod pthreads;
 mod samples;
 mod sessions;
