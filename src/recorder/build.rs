@@ -30,13 +30,14 @@ fn write_function(code: &mut String, number: usize, function: &format::calls::Fu
     let poll = format::POLLS.iter().position(|&(poll, _)| poll == name).map_or(0, |place| place + 1);
     let call = |mode: &str| {
         format!(
-            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, looks: {}, notes: {}, poll: {poll} }}",
+            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, looks: {}, notes: {}, poll: {poll}, waits: {} }}",
             function.effect,
             function.form,
             // What of those functions is recorded does not tell whether they have found something.
             matches!(name, "Iprobe" | "Request_get_status" | "Parrived"),
             matches!(name, "Probe" | "Iprobe"),
             notes(function),
+            poll != 0 && name.starts_with("Wait"),
         )
     };
     let mut c = |symbol: &str, mode: &str| {

@@ -54,6 +54,8 @@ pub(crate) struct Call {
     pub notes: u8,
     /// Its place among [`format::POLLS`](crate::format::POLLS) plus 1; 0 if it is none of them.
     pub poll: u8,
+    /// Whether it is one of those that wait for requests.
+    pub waits: bool,
 }
 
 /// See [`Call::notes`].

@@ -17,7 +17,7 @@ use crate::session::{self, Session};
 use crate::stream::Stream;
 use crate::thread_birth;
 use ending::Ending;
-use records::{ROOM, after, before, in_vain, waits};
+use records::{ROOM, after, before, in_vain};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -88,7 +88,7 @@ pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
                 stream.enter(call.number);
                 let written = before(session, stream, call, arguments);
                 // What waits counts at once: it may wait forever.
-                joins = in_row && !(waits(call.effect) && stream.has_requests());
+                joins = in_row && !(call.waits && stream.has_requests());
                 written
             };
             if !written {
@@ -256,6 +256,7 @@ pub(crate) unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
         here.busy.set(true);
         // SAFETY: as for this function.
         let vain = call.poll != 0
+            && (stream.polls_before() || !call.waits)
             && session.control.joins_polls
             && result == 0
             && unsafe { in_vain(stream, call, &Arguments { words: arguments, mode: call.mode, abi: &session.abi }) };

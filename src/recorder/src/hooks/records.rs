@@ -299,12 +299,6 @@ unsafe fn given_back(stream: &mut Stream, call: &Call, given: &Arguments) -> boo
     true
 }
 
-/// Whether a function waits for requests.
-#[inline]
-pub(super) fn waits(effect: Effect) -> bool {
-    matches!(effect, Effect::Wait | Effect::Waitall | Effect::Waitany | Effect::Waitsome)
-}
-
 /// Whether a poll, which has not failed, has found nothing. One that had nothing to ask for, since all of its requests were null, has so among others only: it is not waiting.
 #[inline]
 pub(super) unsafe fn in_vain(stream: &Stream, call: &Call, given: &Arguments) -> bool {
@@ -316,7 +310,7 @@ pub(super) unsafe fn in_vain(stream: &Stream, call: &Call, given: &Arguments) ->
     // SAFETY: the caller says that the arguments have the types that the effect says.
     unsafe {
         match call.effect {
-            effect if waits(effect) => false,
+            _ if call.waits => false,
             // Undefined, where no request was active.
             Effect::Testsome => given.result(usize::from(says), 0) <= 0,
             Effect::Testany => given.result(usize::from(says), 0) == 0 || given.index(2, 0).is_none(),

@@ -38,7 +38,7 @@ impl Stream {
     /// A poll begins, whose record is about to be written. Returns whether it would be joined: then that record does not count before it is known.
     #[inline]
     pub(crate) fn poll_begins(&mut self) -> bool {
-        if self.position != self.polls.end {
+        if self.polls.row > 0 && self.position != self.polls.end {
             self.forget_polls();
         }
         self.polls.requests = false;
@@ -59,7 +59,7 @@ impl Stream {
 
     /// The poll that the last record has begun was in vain and is over. Returns whether it is joined with those before it; otherwise, its end has to be recorded. There is room
     /// for a record.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn joins_poll(&mut self, poll: u8, now: u64) -> bool {
         if self.polls.row < KEPT {
             return false;
