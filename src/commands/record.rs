@@ -7,6 +7,7 @@ use crate::cli::RecordOptions;
 use crate::output::directory::Output;
 use crate::recording::{
     RecordingSettings, holds_records, keep_logs, launch, monitored, publish, raw_directory, remove, still_running,
+    telling,
 };
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
@@ -48,6 +49,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         per_process,
         per_thread: options.clock_per_thread,
         command: words(options),
+        environment: telling(std::env::vars_os()),
     };
     prepare(&raw, &options.output, &settings)?;
     let monitored = &options.monitored;

@@ -242,7 +242,7 @@ impl Plan {
         let without_fields: u64 = written.iter().map(|process| process.without_fields).sum();
         if without_fields > 0 {
             warnings.push(format!(
-                "{without_fields} events (values of metrics, numbers of joined calls, completions of one-sided operations) have no fields in the native format"
+                "{without_fields} events (values of metrics, completions of one-sided operations) have no fields in the native format"
             ));
         }
         warnings.extend(self.openmp_missing());
@@ -290,8 +290,14 @@ mod tests {
     #[test]
     fn of_nothing_comes_nothing() {
         let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let settings =
-            RecordingSettings { clock: None, seed: 1, per_process: false, per_thread: false, command: String::new() };
+        let settings = RecordingSettings {
+            clock: None,
+            seed: 1,
+            per_process: false,
+            per_thread: false,
+            command: String::new(),
+            environment: String::new(),
+        };
         let made = assemble(
             directory.path(),
             target.path(),

@@ -25,8 +25,6 @@ pub(super) enum Extra {
     WindowDestroy(WindowId),
     /// OTF2 `RmaOpComplete…` or `RmaOpTest`: window, and by which the operation is found.
     Operation(Completion, WindowId, u64),
-    /// OTF2 `ParameterUnsignedInt`: a parameter, and its value.
-    Parameter(u32, u64),
     /// OTF2 `Metric`: a metric of its own class, and its value.
     Metric(u32, f64),
     /// OTF2 `Metric`: an instance of the metrics of nodes, and its values.
@@ -85,11 +83,6 @@ impl Extra {
                     Completion::Remote => 52,
                 }
             }
-            Extra::Parameter(parameter, value) => {
-                fields.u32(parameter);
-                fields.u64(value);
-                34
-            }
             Extra::Metric(metric, value) => {
                 metric_fields(&mut fields, metric, &[value]);
                 METRIC
@@ -128,7 +121,6 @@ mod tests {
         let name = |extra: Extra| event_name(extra.encode(ByteOrder::Little).0);
         assert_eq!(name(Extra::WindowCreate(WindowId(1))), "RmaWinCreate");
         assert_eq!(name(Extra::WindowDestroy(WindowId(1))), "RmaWinDestroy");
-        assert_eq!(name(Extra::Parameter(0, 3)), "ParameterUnsignedInt");
         assert_eq!(name(Extra::Metric(0, 1.5)), "Metric");
         assert_eq!(name(Extra::Sample(0, Values::of(&[0.5, 1.0]))), "Metric");
         let operation = |completion| name(Extra::Operation(completion, WindowId(1), 7));

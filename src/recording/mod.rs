@@ -44,7 +44,7 @@ pub(crate) use clocks::gossiped::keep_logs;
 pub(crate) use leftovers::remove;
 pub(crate) use publish::{PublishOptions, publish};
 pub(crate) use raw::files::{holds_records, still_running};
-pub(crate) use settings::{RecordingSettings, raw_directory};
+pub(crate) use settings::{RecordingSettings, raw_directory, telling};
 
 /// A directory with such a raw file, for tests.
 #[cfg(test)]

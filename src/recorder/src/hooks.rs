@@ -260,11 +260,10 @@ pub(crate) unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
             && session.control.joins_polls
             && result == 0
             && unsafe { in_vain(stream, call, &Arguments { words: arguments, mode: call.mode, abi: &session.abi }) };
-        // SAFETY: as for this function.
-        let written = stream.reserve(ROOM) && {
-            vain && stream.joins_poll(call.poll, now)
-                || unsafe { after(session, stream, call, arguments, now, result != 0) }
-        };
+        let written = stream.reserve(ROOM)
+            && (vain && stream.joins_poll(call.poll, now)
+                // SAFETY: as for this function.
+                || unsafe { after(session, stream, call, arguments, now, result != 0) });
         if written {
             stream.commit();
             if vain {

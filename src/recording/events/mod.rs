@@ -6,6 +6,8 @@ mod collectives;
 mod epochs;
 mod on_window;
 mod openmp;
+mod polls;
+mod process;
 mod pthreads;
 mod request_ids;
 mod requests;
@@ -17,6 +19,7 @@ use crate::recording::communicators::{Catalogue, Communicators, Identity, Making
 use crate::recording::events::collectives::{CollectiveCaller, collective};
 use crate::recording::events::on_window::OnWindow;
 use crate::recording::events::openmp::state::OpenMpState;
+pub(super) use crate::recording::events::process::{EventsOf, UnplacedCalls};
 use crate::recording::events::request_ids::RequestIds;
 use crate::recording::events::requests::{RequestedOperation, Requests, Serial};
 use crate::recording::events::thread_numbers::ThreadNumbers;
@@ -26,7 +29,7 @@ use crate::recording::polls::PollNames;
 use crate::recording::raw::RawFileHeader;
 use crate::recording::raw::format::calls::{Effect, Form, Function};
 use crate::recording::raw::merge::Merge;
-use crate::recording::raw::records::{Contribution, Given, JoinedPolls, Own, Posted, RawRecord};
+use crate::recording::raw::records::{Contribution, Given, Own, Posted, RawRecord};
 use crate::recording::survey::makes;
 use crate::recording::survey::openmp::ProcessTeams;
 use crate::recording::survey::pthreads::ProcessPthreads;
@@ -81,28 +84,6 @@ struct OpenCall {
 
 /// Where the events of a process go: index of the thread, reading of the counter, event.
 pub(super) type Sink<'a> = dyn FnMut(usize, u64, EventOrExtra) -> Result<()> + 'a;
-
-/// Calls on what is not known, which have no communication events.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct UnplacedCalls {
-    /// On communicators whose members are not known.
-    pub on_unknown_communicators: u64,
-    /// On windows that are not known.
-    pub on_unknown_windows: u64,
-}
-
-/// The process whose events are written.
-#[derive(Debug)]
-pub(super) struct EventsOf<'a> {
-    /// Of the file of its first thread.
-    pub header: &'a RawFileHeader,
-    /// Number of its files.
-    pub threads: usize,
-    /// The calls that failed, as a [`ProcessSurvey`](crate::recording::survey::ProcessSurvey) lists them.
-    pub failed: &'a BTreeSet<(usize, u64)>,
-    /// Its counter.
-    pub counter: Option<Counter>,
-}
 
 /// The events of one process, while its raw files are read.
 pub(super) struct ProcessEvents<'a, 'b> {
@@ -228,18 +209,6 @@ impl ProcessEvents<'_, '_> {
         }
     }
 
-    /// Polls in vain begin that were joined.
-    fn polls(&mut self, thread: usize, time: u64, polls: &JoinedPolls) -> Result<()> {
-        let names = self.shared.polls;
-        let Some(region) = names.region else { return Ok(()) };
-        self.enter_region(thread, time, region)?;
-        let within = self.counter.map_or(0.0, |counter| counter.length(polls.within));
-        for (parameter, value) in names.values(polls, within) {
-            self.extra(thread, time, Extra::Parameter(parameter, value))?;
-        }
-        Ok(())
-    }
-
     /// Number of a communicator; an event on one without a number is left out.
     fn comm(&mut self, handle: u64) -> Option<CommId> {
         let known = self.communicators.get(handle);
@@ -296,10 +265,7 @@ impl ProcessEvents<'_, '_> {
             RawRecord::Own(_, own) => self.own(thread, time, &own),
             RawRecord::Pthread(_, step) => self.pthread(thread, time, step),
             RawRecord::Polls(_, polls) => self.polls(thread, time, &polls),
-            RawRecord::PollsEnd(_) => match self.shared.polls.region {
-                Some(region) => self.leave_this(thread, time, region),
-                None => Ok(()),
-            },
+            RawRecord::PollsEnd(_) => self.polls_end(thread, time),
         }
     }
 

@@ -104,6 +104,9 @@ fn joined_by(library: Library) {
     std::fs::rename(app.path("run.raw"), app.path("run.clct.raw")).expect("raw files");
     run(clc_replay("recover").arg(app.path("run.clct"))).expect(0, "a native trace");
     run(clc_replay("check").arg(app.path("run.clct"))).expect(0, "no violation");
+    run(clc_replay("convert").arg(app.path("run.clct")).arg(app.path("converted"))).expect(0, "an archive again");
+    let converted = printed(&app.path("converted"));
+    assert_eq!((converted.entered("MPI polls in vain") >= 10, converted.parameters.len()), (true, 0));
 }
 
 #[test]
@@ -120,8 +123,12 @@ fn polls_in_vain_are_joined_on_mpich() {
 fn all_polls_are_recorded_if_wanted() {
     let app = build(MPICH);
     let count = COUNT.to_string();
-    let said = run(&mut app.record(&["--polls", "all"], 2, &[&count])).expect(0, "a recording").stderr;
+    let mut command = app.record(&["--polls", "all"], 2, &[&count]);
+    let said = run(command.env("UCX_TLS", "sm,self")).expect(0, "a recording").stderr;
     assert!(!said.contains("joined"), "{said}");
+    let archive = std::fs::read(app.recorded().join("traces.otf2")).expect("an archive");
+    let archive = String::from_utf8_lossy(&archive);
+    assert!(archive.contains("CLC_REPLAY::ENVIRONMENT") && archive.contains("UCX_TLS=sm,self"), "{archive}");
     let recorded = printed(&app.recorded());
     assert_eq!((recorded.entered("MPI polls in vain"), recorded.parameters.len()), (0, 0));
     assert_eq!((recorded.entered("MPI_Test"), recorded.entered("MPI_Win_test")), (2 * COUNT, COUNT));
