@@ -1,6 +1,6 @@
 //! The options of `clc-replay record` that tell the recorder what to record, and with how much memory.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use clc_trace::Duration;
 
 /// Picoseconds per nanosecond.
@@ -14,6 +14,12 @@ pub struct RecorderOptions {
     /// A number of bytes, with or without K, M or G; at least 64K. Default: 4M.
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Recorder")]
     pub memory: Option<u64>,
+
+    /// Calls that ask whether something has happened (`MPI_Test`, `MPI_Iprobe`, ...) and find nothing, one after the other: record all, or join those after the first eight
+    ///
+    /// Joined calls become one region `MPI polls in vain` with the times of the first and the last one, and their number. A call that finds something is always recorded.
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t, help_heading = "Recorder")]
+    pub polls: Polls,
 
     /// Keep only the latest events, as many as fit into --memory
     #[arg(long, help_heading = "Recorder")]
@@ -39,11 +45,22 @@ pub struct RecorderOptions {
     pub stop: Option<String>,
 }
 
+/// Which polls in vain are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Polls {
+    /// All but the first ones in a row are joined.
+    #[default]
+    Joined,
+    /// Each of them.
+    All,
+}
+
 impl RecorderOptions {
     /// The environment of the recorder.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let list = [
             ("CLC_RECORDER_MEMORY", self.memory.map(|bytes| bytes.to_string())),
+            ("CLC_RECORDER_POLLS", (self.polls == Polls::All).then(|| "all".to_owned())),
             ("CLC_RECORDER_RING", self.ring.then(|| "1".to_owned())),
             ("CLC_RECORDER_SIGNAL", self.on_signal.map(|signal| signal.to_string())),
             ("CLC_RECORDER_SAMPLE", self.sample.clone()),

@@ -6,22 +6,26 @@
 use crate::cli::RecordOptions;
 use crate::output::directory::Output;
 use crate::recording::{
-    RecordingSettings, holds_records, keep_logs, launch, monitored, publish, raw_directory, remove,
+    RecordingSettings, holds_records, keep_logs, launch, monitored, publish, raw_directory, remove, still_running,
+    telling,
 };
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Agents notice within that time that the application has ended, and write down what they have logged.
 const FLUSH: Duration = Duration::from_millis(250);
 
+/// So long a process may outlive its launcher. Chosen by hand: Open MPI and MPICH end what is left of an application within a second, if they can.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Runs and records; returns the exit status of the application. This process must not have started MPI.
 ///
 /// # Errors
-/// The application cannot be started or there is no place for the recording: it has not run then. No archive can be made of what was recorded: the error says
-/// that it has run.
+/// The application cannot be started or there is no place for the recording: it has not run then. No archive can be made of what was recorded, and this was not started by a
+/// launcher: the error says that it has run.
 pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     let raw = std::path::absolute(raw_directory(&options.output))
         .map_err(|error| Error::io(&options.output, "cannot resolve the path", &error))?;
@@ -45,6 +49,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         per_process,
         per_thread: options.clock_per_thread,
         command: words(options),
+        environment: telling(std::env::vars_os()),
     };
     prepare(&raw, &options.output, &settings)?;
     let monitored = &options.monitored;
@@ -67,19 +72,21 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         }
     }
     let seen = job.and_then(|job| monitored::finish(&job, status == 0));
-    let made = publish(&options.output, &settings, options.written.to_publish(), progress);
+    let ended = if status == 0 || launch::rank().is_some() { Ok(()) } else { wait_for_processes(&raw) };
+    let made = ended.and_then(|()| publish(&options.output, &settings, options.written.to_publish(), progress));
     if made.is_err() && !options.written.keep_raw && !holds_records(&raw) {
         // There is nothing to recover, so it must not be in the way of the next recording.
         remove(&raw);
     }
     let text = match made {
         Ok(text) => text,
-        Err(error) if status == 0 => {
+        // A launcher would end the other processes of the application, which may still be busy after MPI_Finalize.
+        Err(error) if status == 0 && launch::rank().is_none() => {
             let message = format!("the application ran, but no trace was written: {}", error.message);
             return Err(Error { message, ..error });
         }
-        // The application's failure is the one to be passed on.
-        Err(error) => format!("clc-replay: no trace was written: {error}\n"),
+        // What the application says of itself is passed on.
+        Err(error) => format!("clc-replay: error: no trace was written: {error}\n"),
     };
     if !options.written.log.quiet {
         let text = text + &seen.map(|seen| format!("clc-replay: {seen}\n")).unwrap_or_default();
@@ -87,6 +94,21 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
     Ok(status)
+}
+
+/// Waits until no process records any more: where a launcher was killed, its processes need not know of it yet.
+fn wait_for_processes(raw: &Path) -> Result<()> {
+    let begin = Instant::now();
+    // What cannot be read is a matter of who makes the archive.
+    while let Ok(Some(process)) = still_running(raw) {
+        if begin.elapsed() > PATIENCE {
+            return Err(Error::new(format!("process {process} is still recording"))
+                .in_file(raw)
+                .hint("when it has ended, `clc-replay recover` makes the trace"));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 fn words(options: &RecordOptions) -> String {

@@ -8,7 +8,7 @@ use clc_archive::{Archive, ConversionLoss, Format, Lost, SiblingKind, copy};
 use clc_engine::comm::{Transport, agree, all_gather_values};
 use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive, event_name};
 use clc_trace::progress::Progress;
-use clc_trace::{Error, Event, LocationId, Result};
+use clc_trace::{Error, Event, LocationId, ParameterId, Result};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -120,7 +120,7 @@ impl ConvertJob<'_> {
                     if dropped == 0 {
                         copy(&truth, &target_truth)?;
                     } else {
-                        truth_of_kept(trace, id, &truth, &target_truth)?;
+                        truth_of_kept(trace, id, &self.opened.definitions.callsites, [&truth, &target_truth])?;
                     }
                 }
                 Ok(events)
@@ -171,8 +171,13 @@ impl ConvertJob<'_> {
         let mut writer = archive.events(id)?;
         let order = writer.order();
         let names = &self.opened.definitions.accelerator_attributes;
+        let callsites = &self.opened.definitions.callsites;
         let mut dropped = [0u64; 256];
         let summary = trace.scan_records(id, |_, time, record| match record {
+            record if !fits(&record, callsites) => {
+                dropped[usize::from(record.kind())] += 1;
+                Ok(())
+            }
             NativeRecord::Event(event) if event != Event::Other => writer.event(time, &event),
             NativeRecord::Referring(_, refers, _) => writer.event_with_references(time, &record.event(), names, refers),
             NativeRecord::BufferFlush(stop) => writer.raw(time, BUFFER_FLUSH, &order.bytes(stop)),
@@ -191,8 +196,17 @@ impl ConvertJob<'_> {
     }
 }
 
+/// Whether OTF2 can hold a record of a native trace: its fields are there, and so is the definition of what it refers to.
+fn fits(record: &NativeRecord, callsites: &[ParameterId]) -> bool {
+    match record {
+        NativeRecord::BufferFlush(_) => true,
+        NativeRecord::Event(Event::Parameter(call)) => callsites.binary_search(&call.parameter).is_ok(),
+        record => record.event() != Event::Other,
+    }
+}
+
 /// Copies the true times of those events of a native trace that OTF2 can hold.
-fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) -> Result<()> {
+fn truth_of_kept(trace: &NativeTrace, id: LocationId, callsites: &[ParameterId], [from, to]: [&Path; 2]) -> Result<()> {
     let mut reader = TruthReader::open(from)?;
     let mut writer = TruthWriter::create(to, reader.location(), reader.resolution())?;
     trace.scan_records(id, |_, _, record| {
@@ -203,11 +217,7 @@ fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) ->
             )
             .in_file(from)
         })?;
-        if record.event() != Event::Other || matches!(record, NativeRecord::BufferFlush(_)) {
-            writer.push(time)
-        } else {
-            Ok(())
-        }
+        if fits(&record, callsites) { writer.push(time) } else { Ok(()) }
     })?;
     writer.finish().map(|_| ())
 }

@@ -16,7 +16,7 @@ const EVENT_CHUNK: u64 = 1 << 18;
 
 /// The trace that is being written, with the events of every location.
 enum Trace {
-    Otf2(ArchiveWriter, Vec<EventFileWriter>),
+    Otf2(Box<ArchiveWriter>, Vec<EventFileWriter>),
     Native(NativeWriter, Vec<NativeEventWriter>),
 }
 
@@ -55,7 +55,7 @@ impl Trace {
                 .fitting(definitions);
                 let archive = ArchiveWriter::create(directory, NAME, options)?;
                 let events = locations.map(|location| archive.events(location)).collect::<Result<_>>()?;
-                Trace::Otf2(archive, events)
+                Trace::Otf2(Box::new(archive), events)
             }
             Format::Native => {
                 let writer = NativeWriter::create(directory, scenario.resolution)?;

@@ -27,9 +27,10 @@ fn main() {
 /// The C function, the one for large counts, and the Fortran ones.
 fn write_function(code: &mut String, number: usize, function: &format::calls::Function) {
     let name = function.name;
+    let poll = format::POLLS.iter().position(|&(poll, _)| poll == name).map_or(0, |place| place + 1);
     let call = |mode: &str| {
         format!(
-            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, subject: crate::calls::Subject::{}, flag: {}, notes: {} }}",
+            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, subject: crate::calls::Subject::{}, flag: {}, notes: {}, poll: {poll}, waits: {} }}",
             function.effect,
             function.form,
             // What of those functions is recorded does not tell whether they have found something.
@@ -37,6 +38,7 @@ fn write_function(code: &mut String, number: usize, function: &format::calls::Fu
             subject(name),
             flag(function.effect),
             notes(function),
+            poll != 0 && name.starts_with("Wait"),
         )
     };
     let mut c = |symbol: &str, mode: &str| {

@@ -4,11 +4,12 @@ use crate::recording::clocks::offsets::globally;
 use crate::recording::clocks::{NANOSECOND, START};
 use crate::recording::communicators::Catalogue;
 use crate::recording::definitions::{RESOLUTION, location};
-use crate::recording::events::{EventContext, events};
+use crate::recording::events::{EventContext, EventsOf, events};
 use crate::recording::extra::EventOrExtra;
 use crate::recording::nodes::samples;
 use crate::recording::own::OwnNames;
 use crate::recording::plan::Plan;
+use crate::recording::polls::{JoinedPollsSum, PollNames};
 use crate::recording::raw::RawFile;
 use crate::recording::raw::merge::Merge;
 use crate::recording::settings::RecordingSettings;
@@ -43,6 +44,8 @@ pub(crate) struct AssembledRecording {
     pub seconds: f64,
     /// Largest difference between the time that is shown and the true one, if clocks are wrong on purpose.
     pub largest_error: Option<f64>,
+    /// What there is to say besides.
+    pub notes: Vec<String>,
     /// What is missing, and what is odd.
     pub warnings: Vec<String>,
 }
@@ -85,11 +88,15 @@ pub(crate) fn assemble(
     let own = OwnNames::new(directory, &plan.surveys, used.len() as u32);
     let teams = plan.teams(&catalogue);
     let pthreads = plan.pthreads(&catalogue, &teams);
+    let mut joined = JoinedPollsSum::default();
+    plan.surveys.values().for_each(|survey| joined.add(&survey.joined));
+    let polls = PollNames::new(&joined, RegionId((used.len() + own.definitions.len()) as u32));
     let shared = EventContext {
         functions: &plan.functions,
         catalogue: &catalogue,
         windows: &windows,
         own: &own,
+        polls: &polls,
         regions: &regions,
         teams: &teams,
         pthreads: &pthreads,
@@ -106,11 +113,18 @@ pub(crate) fn assemble(
             Some(Region { id: *regions.get(&function)?, name })
         })
         .chain(own.definitions.iter().cloned())
+        .chain(polls.definition())
         .collect();
     let metrics: Vec<String> = own.metrics().map(str::to_owned).collect();
     let node_metrics = plan.node_metrics(&definitions);
     let first_instance = node_metrics.first_instance(&metrics);
-    let options = CreateOptions { properties: plan.properties(), metrics, node_metrics, ..CreateOptions::default() };
+    let options = CreateOptions {
+        properties: plan.properties(),
+        metrics,
+        node_metrics,
+        parameters: polls.parameters.clone(),
+        ..CreateOptions::default()
+    };
     let options = options.fitting(&definitions);
     let archive = TraceTarget::create(target, format, options)?;
     if plan.clock.is_some() {
@@ -124,7 +138,8 @@ pub(crate) fn assemble(
         advance(1);
         Ok(written)
     })?;
-    plan.finish(written, archive, definitions, warnings)
+    let recorded = plan.finish(written, archive, definitions, warnings)?;
+    Ok(AssembledRecording { notes: joined.said().into_iter().collect(), ..recorded })
 }
 
 /// The functions that processes have called, the most frequent one first: its region gets the id that takes the fewest bytes.
@@ -175,7 +190,9 @@ impl Plan {
             if let Some(first) = list.first() {
                 let none = BTreeSet::new();
                 let failed = self.surveys.get(&rank).map_or(&none, |survey| &survey.failed);
-                written.unplaced = events(shared, &first.header, list.len(), failed, &mut merge, &mut sink)?;
+                let process =
+                    EventsOf { header: &first.header, threads: list.len(), failed, counter: self.counter(rank) };
+                written.unplaced = events(shared, process, &mut merge, &mut sink)?;
             }
         }
         for (id, writer) in ids.into_iter().zip(writers) {
@@ -260,6 +277,7 @@ impl Plan {
             events: events.values().sum(),
             seconds: (self.end - self.base) as f64 / RESOLUTION as f64,
             largest_error: self.clock.as_ref().map(|_| largest as f64 / RESOLUTION as f64),
+            notes: Vec::new(),
             warnings,
         })
     }
@@ -272,8 +290,14 @@ mod tests {
     #[test]
     fn of_nothing_comes_nothing() {
         let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let settings =
-            RecordingSettings { clock: None, seed: 1, per_process: false, per_thread: false, command: String::new() };
+        let settings = RecordingSettings {
+            clock: None,
+            seed: 1,
+            per_process: false,
+            per_thread: false,
+            command: String::new(),
+            environment: String::new(),
+        };
         let made = assemble(
             directory.path(),
             target.path(),

@@ -25,6 +25,9 @@ impl Plan {
     pub(super) fn properties(&self) -> Vec<(String, String)> {
         let header = self.processes.values().flatten().map(|file| &file.header).next();
         let mut list = vec![("CLC_REPLAY::COMMAND".to_owned(), self.settings.command.clone())];
+        if !self.settings.environment.is_empty() {
+            list.push(("CLC_REPLAY::ENVIRONMENT".to_owned(), self.settings.environment.clone()));
+        }
         if let Some(header) = header {
             list.push(("CLC_REPLAY::APPLICATION".to_owned(), header.command.clone()));
             list.push(("CLC_REPLAY::MPI_LIBRARY".to_owned(), header.library.clone()));

@@ -8,6 +8,7 @@
 //! | `survey` | first pass: what there is, and what is missing |
 //! | `plan` | what is known after it of all processes, their nodes and clocks |
 //! | `windows` | which windows of different processes are the same one, and what is going on on them |
+//! | `polls` | polls in vain that were joined: the region that stands for them |
 //! | `own` | the program's own functions, regions and metrics; functions by their addresses |
 //! | `events`, `extra` | second pass: the events of one process, and those of no interest to corrections |
 //! | `nodes` | what the nodes were doing at agreed times, or what their agents noted, as metrics of the trace |
@@ -29,6 +30,7 @@ pub(crate) mod monitored;
 mod nodes;
 mod own;
 mod plan;
+mod polls;
 mod publish;
 mod raw;
 mod settings;
@@ -42,7 +44,7 @@ pub(crate) use clocks::gossiped::keep_logs;
 pub(crate) use leftovers::remove;
 pub(crate) use publish::{PublishOptions, publish};
 pub(crate) use raw::files::{holds_records, still_running};
-pub(crate) use settings::{RecordingSettings, raw_directory};
+pub(crate) use settings::{RecordingSettings, raw_directory, telling};
 
 /// A directory with such a raw file, for tests.
 #[cfg(test)]

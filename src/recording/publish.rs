@@ -73,6 +73,9 @@ fn summary(path: &Path, recorded: &AssembledRecording) -> String {
             path.display()
         );
     }
+    for note in &recorded.notes {
+        let _ = writeln!(text, "  {note}");
+    }
     for warning in &recorded.warnings {
         let _ = writeln!(text, "  warning: {warning}");
     }

@@ -4,7 +4,7 @@ use crate::definition_writer::DefinitionWriter;
 use crate::definitions::{
     CALLSITE, EVENT_REFERENCE, OPENMP, STREAM_REFERENCE, TYPE_LOCATION, TYPES_UNSIGNED, UNSIGNED, kind,
 };
-use crate::region_roles::{MPI_FILE, is_mpi, is_openmp, mpi_role, openmp_role};
+use crate::region_roles::{ARTIFICIAL, JOINED_POLLS, MPI_FILE, is_mpi, is_openmp, mpi_role, openmp_role};
 use clc_trace::{
     AcceleratorAttributes, AttributeId, CommMembers, Definitions, LocationId, LocationKind, MpiRank, Result,
 };
@@ -107,6 +107,7 @@ impl DefinitionWriter<'_> {
             let (role, paradigm, file) = match is_mpi(&region.name) {
                 _ if is_openmp(&region.name) || barrier => (openmp_role(&region.name, barrier), OPENMP, UNDEFINED),
                 true => (mpi_role(&region.name), MPI, self.string(MPI_FILE)?),
+                false if region.name == JOINED_POLLS => (ARTIFICIAL, MPI, self.string(MPI_FILE)?),
                 false => (0, USER, UNDEFINED),
             };
             self.write(kind::REGION, |payload| {
@@ -126,8 +127,16 @@ impl DefinitionWriter<'_> {
         Ok(())
     }
 
-    /// Parameters and attributes of calls of accelerators.
+    /// Parameters, and attributes of calls of accelerators.
     fn references(&mut self, definitions: &Definitions, empty: u32) -> Result<()> {
+        for (name, id) in self.options.parameters.clone().iter().zip(0..) {
+            let name = self.string(name)?;
+            self.write(kind::PARAMETER, |payload| {
+                payload.u32(id);
+                payload.u32(name);
+                payload.u8(UNSIGNED);
+            })?;
+        }
         for parameter in &definitions.callsites {
             let name = self.string(CALLSITE)?;
             self.write(kind::PARAMETER, |payload| {

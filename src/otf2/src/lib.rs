@@ -117,6 +117,7 @@ pub use interpreted::EventParts;
 pub use local::{IdMap, LocalDefinitions};
 pub use metrics::NodeMetrics;
 pub use options::CreateOptions;
+pub use region_roles::JOINED_POLLS;
 
 pub use conversion_loss::{ConversionLoss, Lost};
 pub use mapped::{MappedFile, mapped_at, open_file};

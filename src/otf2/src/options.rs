@@ -24,6 +24,8 @@ pub struct CreateOptions {
     pub properties: Vec<(String, String)>,
     /// Names of metrics that events give values (doubles) to: each has the class of its place in this list.
     pub metrics: Vec<String>,
+    /// Names of parameters (unsigned integers) that events give values to: each has the number of its place in this list.
+    pub parameters: Vec<String>,
     /// Metrics of nodes of the system tree; their references follow those.
     pub node_metrics: NodeMetrics,
 }
@@ -39,6 +41,7 @@ impl Default for CreateOptions {
             trace_id: 0x636c_632d_7265_706c,
             properties: Vec::new(),
             metrics: Vec::new(),
+            parameters: Vec::new(),
             node_metrics: NodeMetrics::default(),
         }
     }
@@ -62,6 +65,7 @@ impl CreateOptions {
         let members = members.chain(definitions.groups.iter().map(|(_, members)| members.len()));
         let members = members.chain([definitions.processes.len(), definitions.locations.len()]).max().unwrap_or(0);
         let names = definitions.regions.iter().map(|region| region.name.len());
+        let names = names.chain(self.parameters.iter().map(String::len));
         let names = names.chain(definitions.locations.iter().map(|location| location.name.len()));
         let longest = (members as u64).saturating_mul(MEMBER).max(names.max().unwrap_or(0) as u64);
         let needed = longest.saturating_add(FRAME).next_power_of_two();

@@ -5,6 +5,12 @@ use crate::definitions::BARRIERS;
 /// Name of the source file of regions of MPI.
 pub(crate) const MPI_FILE: &str = "MPI";
 
+/// Name of the region that stands for calls of MPI one after the other that have asked in vain whether something has happened.
+pub const JOINED_POLLS: &str = "MPI polls in vain";
+
+/// OTF2 `RegionRole` of what the measurement system has added.
+pub(crate) const ARTIFICIAL: u8 = 31;
+
 /// What names of regions of OpenMP begin with.
 const PRAGMA: &str = "!$omp ";
 

@@ -54,6 +54,10 @@ pub(crate) struct Call {
     pub flag: u8,
     /// What the state file has to learn after it, of [`notes`]: nothing, for most functions.
     pub notes: u8,
+    /// Its place among [`format::POLLS`](crate::format::POLLS) plus 1; 0 if it is none of them.
+    pub poll: u8,
+    /// Whether it is one of those that wait for requests.
+    pub waits: bool,
 }
 
 /// What the state file says of calls that are recorded without their arguments. All but the first two are called by all members of a communicator in the same order.

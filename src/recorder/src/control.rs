@@ -25,6 +25,8 @@ pub(crate) struct Control {
     memory: usize,
     /// Only the latest events are kept.
     pub ring: bool,
+    /// Polls in vain that follow each other are joined.
+    pub joins_polls: bool,
     /// Full buffers are written at once.
     pub at_once: bool,
     /// Weights of the load of cores and links, and the limit of a light load.
@@ -69,6 +71,7 @@ impl Control {
         Control {
             memory: text("CLC_RECORDER_MEMORY").and_then(|text| text.parse().ok()).unwrap_or(MEMORY),
             ring: text("CLC_RECORDER_RING").is_some(),
+            joins_polls: text("CLC_RECORDER_POLLS").is_none_or(|text| text != "all"),
             at_once: text("CLC_RECORDER_WRITE").is_some_and(|text| text == "static"),
             load,
             signal: text("CLC_RECORDER_SIGNAL").and_then(|text| text.parse().ok()),

@@ -17,7 +17,7 @@ use crate::session::{self, Session};
 use crate::stream::Stream;
 use crate::thread_birth;
 use ending::Ending;
-use records::{ROOM, after, before};
+use records::{ROOM, after, before, in_vain};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -81,9 +81,15 @@ pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
         here.busy.set(true);
         // SAFETY: as for this function.
         let recorded = own_stream(here, session, call).is_some_and(|stream| unsafe {
+            let mut joins = false;
             let written = stream.reserve(ROOM) && {
+                let is_poll = call.poll != 0 && session.control.joins_polls;
+                let in_row = is_poll && stream.poll_begins();
                 stream.enter(call.number);
-                before(session, stream, call, arguments)
+                let written = before(session, stream, call, arguments);
+                // What waits counts at once: it may wait forever.
+                joins = in_row && !(call.waits && stream.has_requests());
+                written
             };
             if !written {
                 session::stop("there is no space left on the disk");
@@ -99,7 +105,7 @@ pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
             }
             if skipped {
                 stream.roll_back();
-            } else {
+            } else if !joins {
                 stream.commit();
             }
             true
@@ -147,6 +153,10 @@ pub(crate) fn region(number: Option<impl FnOnce(&monitor::Board) -> u64>) {
 #[inline]
 fn own_stream<'a>(here: &Here, session: &'static Session, call: &Call) -> Option<&'a mut Stream> {
     let kept = session.control.ring && call.effect.is_kept(call.form);
+    // SAFETY: as for `stream_of`.
+    if kept && let Some(other) = unsafe { here.stream.get().as_mut() } {
+        other.forget_polls();
+    }
     stream_of(here, session, if kept { &here.kept } else { &here.stream }, kept)
 }
 
@@ -245,9 +255,20 @@ pub(crate) unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
         let Some(stream) = own_stream(here, session, call) else { return };
         here.busy.set(true);
         // SAFETY: as for this function.
-        let written = stream.reserve(ROOM) && unsafe { after(session, stream, call, arguments, now, result != 0) };
+        let vain = call.poll != 0
+            && (stream.polls_before() || !call.waits)
+            && session.control.joins_polls
+            && result == 0
+            && unsafe { in_vain(stream, call, &Arguments { words: arguments, mode: call.mode, abi: &session.abi }) };
+        let written = stream.reserve(ROOM)
+            && (vain && stream.joins_poll(call.poll, now)
+                // SAFETY: as for this function.
+                || unsafe { after(session, stream, call, arguments, now, result != 0) });
         if written {
             stream.commit();
+            if vain {
+                stream.poll_was_in_vain();
+            }
         } else {
             session::stop("there is no space left on the disk");
         }

@@ -1,9 +1,12 @@
 //! What one thread records: records appended to a buffer of its file. No allocation, no lock and no system call, unless nobody has written full buffers away.
 
+mod polls;
+
 use crate::buffers::Buffers;
 use crate::clock;
 use crate::format::{CALLS, FAILED, HEADER, LEAVE, LONGEST_TEXT, SEGMENT, TEXT};
 use std::ffi::c_int;
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// What the records that follow build upon.
@@ -17,6 +20,23 @@ struct EncoderState {
     /// The call that has begun and not ended: its function plus 1 and how many requests it was given.
     open: u64,
     requests: u64,
+}
+
+/// Polls in vain in a row.
+struct JoinedPolls {
+    /// How many there were, not counting those that were joined.
+    row: u32,
+    /// Where the record of the last one ends: if there is another one, they are in a row no more.
+    end: usize,
+    /// Where the values of the record of those that are joined are; null if there are none.
+    values: *mut u64,
+    /// The call that has begun last has requests that are not null.
+    requests: bool,
+}
+
+impl JoinedPolls {
+    /// No such polls.
+    const NONE: JoinedPolls = JoinedPolls { row: 0, end: 0, values: null_mut(), requests: false };
 }
 
 /// The records of one thread. Only this thread writes; the helper looks at the buffers.
@@ -41,6 +61,8 @@ pub(crate) struct Stream {
     scratch_size: usize,
     /// How many members the group had that is in it.
     members: usize,
+    /// Polls in vain, one after the other.
+    polls: JoinedPolls,
     /// The next one of the process.
     pub next: AtomicPtr<Stream>,
 }
@@ -66,11 +88,12 @@ impl Stream {
             committed: HEADER,
             state: EncoderState::default(),
             kept: EncoderState::default(),
-            texts: std::ptr::null_mut(),
+            texts: null_mut(),
             inside_since: AtomicU64::new(0),
-            scratch: std::ptr::null_mut(),
+            scratch: null_mut(),
             scratch_size: 0,
             members: 0,
+            polls: JoinedPolls::NONE,
             next: AtomicPtr::default(),
         };
         stream.begin_buffer();
@@ -90,6 +113,8 @@ impl Stream {
         let (from, length) = (self.base, self.position - self.committed);
         let begun = self.committed;
         let state = self.state;
+        // What they have been joined into is in the old buffer.
+        self.forget_polls();
         if !self.buffers.turn() {
             return false;
         }
@@ -176,6 +201,7 @@ impl Stream {
     #[inline]
     pub(crate) fn request(&mut self, handle: Option<u64>) {
         let Some(handle) = handle else { return self.unsigned(0) };
+        self.polls.requests = true;
         let last = std::mem::replace(&mut self.state.request, handle);
         self.handle(handle, last);
     }
@@ -318,7 +344,7 @@ impl Stream {
             // SAFETY: it is this one's, or null.
             let room = unsafe { libc::realloc(self.scratch.cast(), size) };
             if room.is_null() {
-                return std::ptr::null_mut();
+                return null_mut();
             }
             self.scratch = room.cast();
             self.scratch_size = size;

@@ -6,21 +6,26 @@ mod collectives;
 mod epochs;
 mod on_window;
 mod openmp;
+mod polls;
+mod process;
 mod pthreads;
 mod request_ids;
 mod requests;
 mod returns;
 mod thread_numbers;
 
+use crate::recording::clocks::Counter;
 use crate::recording::communicators::{Catalogue, Communicators, Identity, Making};
 use crate::recording::events::collectives::{CollectiveCaller, collective};
 use crate::recording::events::on_window::OnWindow;
 use crate::recording::events::openmp::state::OpenMpState;
+pub(super) use crate::recording::events::process::{EventsOf, UnplacedCalls};
 use crate::recording::events::request_ids::RequestIds;
 use crate::recording::events::requests::{RequestedOperation, Requests, Serial};
 use crate::recording::events::thread_numbers::ThreadNumbers;
 use crate::recording::extra::{EventOrExtra, Extra};
 use crate::recording::own::OwnNames;
+use crate::recording::polls::PollNames;
 use crate::recording::raw::RawFileHeader;
 use crate::recording::raw::format::calls::{Effect, Form, Function};
 use crate::recording::raw::merge::Merge;
@@ -44,6 +49,8 @@ pub(super) struct EventContext<'a> {
     pub windows: &'a WindowCatalogue,
     /// Functions, regions and metrics of the program.
     pub own: &'a OwnNames,
+    /// The region of joined polls.
+    pub polls: &'a PollNames,
     /// The region of each function that occurs.
     pub regions: &'a HashMap<usize, RegionId>,
     /// Teams of threads, by the rank of the process.
@@ -78,15 +85,6 @@ struct OpenCall {
 /// Where the events of a process go: index of the thread, reading of the counter, event.
 pub(super) type Sink<'a> = dyn FnMut(usize, u64, EventOrExtra) -> Result<()> + 'a;
 
-/// Calls on what is not known, which have no communication events.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct UnplacedCalls {
-    /// On communicators whose members are not known.
-    pub on_unknown_communicators: u64,
-    /// On windows that are not known.
-    pub on_unknown_windows: u64,
-}
-
 /// The events of one process, while its raw files are read.
 pub(super) struct ProcessEvents<'a, 'b> {
     pub(super) shared: &'a EventContext<'a>,
@@ -106,20 +104,18 @@ pub(super) struct ProcessEvents<'a, 'b> {
     /// How many calls each thread has made, and those that failed.
     calls: Vec<u64>,
     failed: &'a BTreeSet<(usize, u64)>,
+    counter: Option<Counter>,
     pub(super) unplaced: UnplacedCalls,
     sink: &'b mut Sink<'b>,
 }
 
-/// Writes the events of a process, the one of whose first thread has this header, into `sink`. Calls that have not ended do so at the last event of the process;
-/// those that failed, as a [`ProcessSurvey`](crate::recording::survey::ProcessSurvey) lists them, have communicated nothing.
+/// Writes the events of a process into `sink`. Calls that have not ended do so at the last event of the process; those that failed have communicated nothing.
 ///
 /// # Errors
 /// Those of `sink`.
 pub(super) fn events<'b>(
     shared: &EventContext<'_>,
-    header: &RawFileHeader,
-    threads: usize,
-    failed: &BTreeSet<(usize, u64)>,
+    EventsOf { header, threads, failed, counter }: EventsOf<'_>,
     merge: &mut Merge<'_>,
     sink: &'b mut Sink<'b>,
 ) -> Result<UnplacedCalls> {
@@ -138,6 +134,7 @@ pub(super) fn events<'b>(
         open: (0..threads).map(|_| None).collect(),
         calls: vec![0; threads],
         failed,
+        counter,
         unplaced: UnplacedCalls::default(),
         sink,
     };
@@ -267,6 +264,8 @@ impl ProcessEvents<'_, '_> {
             RawRecord::CommName(..) | RawRecord::WindowName(..) => Ok(()),
             RawRecord::Own(_, own) => self.own(thread, time, &own),
             RawRecord::Pthread(_, step) => self.pthread(thread, time, step),
+            RawRecord::Polls(_, polls) => self.polls(thread, time, &polls),
+            RawRecord::PollsEnd(_) => self.polls_end(thread, time),
         }
     }
 

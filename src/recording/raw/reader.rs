@@ -3,11 +3,12 @@
 use crate::recording::raw::RawFile;
 use crate::recording::raw::format::calls::{Effect, Function, Gives};
 use crate::recording::raw::format::{
-    CALLS, COMMUNICATOR, FAILED, FUNCTION_ENTER, FUNCTION_LEAVE, HEADER, INTER, LEAVE, LONGEST_TEXT, MARKER, METRIC,
-    NAME, NAME_OF_COMMUNICATOR, OPENMP, PTHREAD, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW, openmp, pthread,
+    CALLS, COMMUNICATOR, FAILED, FUNCTION_ENTER, FUNCTION_LEAVE, HEADER, INTER, JOINED, LEAVE, LONGEST_TEXT, MARKER,
+    METRIC, NAME, NAME_OF_COMMUNICATOR, OPENMP, POLLS, PTHREAD, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW,
+    openmp, pthread,
 };
 use crate::recording::raw::records::{
-    Contribution, Gave, Given, NewComm, OpenMp, Own, Posted, Pthread, RawRecord, Status,
+    Contribution, Gave, Given, JoinedPolls, NewComm, OpenMp, Own, Posted, Pthread, RawRecord, Status,
 };
 use clc_trace::{Error, MpiRank, Result};
 use std::collections::HashMap;
@@ -36,6 +37,8 @@ pub(crate) struct RawRecords<'a> {
     texts: HashMap<u64, Arc<str>>,
     /// The call that has begun: its function, and how many requests it was given.
     open: Option<(usize, usize)>,
+    /// Joined polls have been read, which end then.
+    polls_end: Option<u64>,
 }
 
 /// A zigzag number.
@@ -75,6 +78,7 @@ impl<'a> RawRecords<'a> {
             address: 0,
             texts: HashMap::new(),
             open: None,
+            polls_end: None,
         }
     }
 }
@@ -85,6 +89,9 @@ impl RawRecords<'_> {
     /// # Errors
     /// The file is damaged.
     pub(crate) fn next(&mut self) -> Result<Option<RawRecord>> {
+        if let Some(end) = self.polls_end.take() {
+            return Ok(Some(RawRecord::PollsEnd(end)));
+        }
         loop {
             while self.position >= self.bytes.len() {
                 let Some(next) = self.pieces.pop() else { return Ok(None) };
@@ -165,6 +172,17 @@ impl RawRecords<'_> {
             }
             OPENMP => Some(RawRecord::OpenMp(self.stamp()?, self.openmp()?)),
             PTHREAD => Some(RawRecord::Pthread(self.stamp()?, self.pthread()?)),
+            JOINED => {
+                let begin = self.stamp()?;
+                let (until, within) = (self.fixed()?, self.fixed()?);
+                let mut counts = [0; POLLS.len()];
+                for count in &mut counts {
+                    *count = self.fixed()?;
+                }
+                self.time = begin.checked_add(until).filter(|end| self.times.contains(end))?;
+                self.polls_end = Some(self.time);
+                Some(RawRecord::Polls(begin, Box::new(JoinedPolls { within, counts })))
+            }
             code => {
                 let function = usize::try_from(code.checked_sub(CALLS)?).ok()?;
                 let effect = self.functions.get(function)?.effect;
@@ -191,6 +209,13 @@ impl RawRecords<'_> {
             }
         }
         None
+    }
+
+    /// A number of eight bytes.
+    fn fixed(&mut self) -> Option<u64> {
+        let bytes = self.bytes.get(self.position..)?.first_chunk()?;
+        self.position += bytes.len();
+        Some(u64::from_le_bytes(*bytes))
     }
 
     fn signed(&mut self) -> Option<i64> {

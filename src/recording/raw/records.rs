@@ -1,5 +1,6 @@
 //! What the records of a raw file say.
 
+use crate::recording::raw::format::POLLS;
 use clc_trace::MpiRank;
 use std::sync::Arc;
 
@@ -159,6 +160,15 @@ pub(crate) enum Pthread {
     Waited(u64),
 }
 
+/// Polls in vain, with nothing else between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JoinedPolls {
+    /// Ticks within them.
+    pub within: u64,
+    /// How many of each of the [`POLLS`].
+    pub counts: [u64; POLLS.len()],
+}
+
 /// A communicator that a process has become a member of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewComm {
@@ -197,6 +207,10 @@ pub(crate) enum RawRecord {
     OpenMp(u64, OpenMp),
     /// A thread makes another one, begins, ends or waits at a time.
     Pthread(u64, Pthread),
+    /// The first of polls in vain that were joined begins at a time.
+    Polls(u64, Box<JoinedPolls>),
+    /// The last one of them ends.
+    PollsEnd(u64),
 }
 
 impl RawRecord {
@@ -208,7 +222,9 @@ impl RawRecord {
             | RawRecord::Failed(time)
             | RawRecord::Own(time, _)
             | RawRecord::OpenMp(time, _)
-            | RawRecord::Pthread(time, _) => Some(*time),
+            | RawRecord::Pthread(time, _)
+            | RawRecord::Polls(time, _)
+            | RawRecord::PollsEnd(time) => Some(*time),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ pub(super) mod openmp;
 pub(super) mod pthreads;
 
 use crate::recording::communicators::{Communicators, Identity, Making, Members};
+use crate::recording::polls::JoinedPollsSum;
 use crate::recording::raw::RawFile;
 use crate::recording::raw::format::calls::{Effect, Function};
 use crate::recording::raw::format::{FINISHED, STOPPED};
@@ -41,6 +42,8 @@ pub(super) struct ProcessSurvey {
     pub openmp: OpenMpSurvey,
     /// The threads that it made itself.
     pub pthreads: PthreadSurvey,
+    /// Polls in vain that were joined.
+    pub joined: JoinedPollsSum,
     /// Readings of its counter at its first and last event.
     pub span: Option<(u64, u64)>,
     /// How it ended, if not as it should have.
@@ -84,7 +87,10 @@ pub(super) fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Res
     survey.pthreads.end(&survey.openmp.threads);
     survey.damage = std::mem::take(&mut merge.damage);
     let within = threads.iter().find_map(|thread| thread.open.as_ref()).and_then(|open| functions.get(open.function));
-    let within = within.map_or_else(|| "outside of MPI".to_owned(), |function| format!("in MPI_{}", function.name));
+    // A poll that would have been joined with others is not known before it is over.
+    let outside =
+        if threads.iter().any(|thread| thread.polls) { "outside of MPI, or in a poll" } else { "outside of MPI" };
+    let within = within.map_or_else(|| outside.to_owned(), |function| format!("in MPI_{}", function.name));
     survey.end = match header.state {
         FINISHED => None,
         STOPPED => Some(format!("stopped recording {within}: no space left")),
@@ -102,6 +108,8 @@ struct ReadThread {
     open: Option<SurveyedCall>,
     /// How many it has begun.
     calls: u64,
+    /// The last thing it did were polls in vain that were joined.
+    polls: bool,
 }
 
 /// A process while its records are read.
@@ -119,6 +127,7 @@ impl Reading<'_> {
         let survey = &mut self.survey;
         let (begin, _) = survey.span.unwrap_or((time, time));
         survey.span = Some((begin, time));
+        thread.polls = matches!(record, RawRecord::PollsEnd(_));
         match record {
             RawRecord::Enter(function, _, given) => self.enter(number, function, given),
             RawRecord::Leave(..) => {
@@ -152,6 +161,8 @@ impl Reading<'_> {
             },
             RawRecord::OpenMp(_, step) => survey.openmp.add(number, &step),
             RawRecord::Pthread(_, step) => survey.pthreads.add(number, &step),
+            RawRecord::Polls(_, polls) => survey.joined.add(&JoinedPollsSum::of(&polls)),
+            RawRecord::PollsEnd(_) => {}
             RawRecord::Failed(_) => {
                 thread.open = None;
                 survey.failed.insert((number, thread.calls));

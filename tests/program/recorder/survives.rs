@@ -137,7 +137,7 @@ fn recording_starts_and_stops_at_regions() {
 fn a_signal_keeps_what_a_ring_holds() {
     let app = app(OPEN_MPI);
     // The process sends it to itself after 2,000 barriers and goes on with 100,000 probes that would push them out.
-    let options = ["--ring", "--memory", "64K", "--on-signal", "USR1", "--keep-raw"];
+    let options = ["--ring", "--memory", "64K", "--on-signal", "USR1", "--keep-raw", "--polls", "all"];
     run(&mut app.record(&options, 1, &["signal"])).expect(0, "a recording");
     let printed = run(std::process::Command::new("otf2-print").arg(app.recorded().join("traces.otf2")));
     let calls =
@@ -213,4 +213,48 @@ fn a_slow_disk_loses_nothing() {
     for rate in ["1", "4"] {
         assert_eq!(recorded(rate), quick, "{rate} MB/s");
     }
+}
+
+/// No file may be longer than the raw ones: the archive cannot be written. A launcher would end an application one process of which fails.
+#[test]
+fn an_archive_that_cannot_be_written_is_no_failure_of_a_launched_application() {
+    let app = App::build(OPEN_MPI, OPEN_MPI.compiler, "polls.c", &["-rdynamic"]);
+    let mut words = app.launch(1);
+    let recorder = crate::common::with_recorder().to_string_lossy().into_owned();
+    words.extend([recorder.as_str(), "record", "--polls", "all", "-o"].map(str::to_owned));
+    words.extend(
+        [app.recorded(), "--".into(), app.path("app"), "1000000".into()].map(|path| path.display().to_string()),
+    );
+    let mut command = std::process::Command::new("sh");
+    command.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG");
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    // In units of 512 bytes: more than the raw file has, less than the archive.
+    command.args(["-c", "ulimit -f 40000; exec \"$@\"", "sh"]).args(words);
+    let said = run(&mut command).expect(0, "the application").stderr;
+    assert!(said.contains("error: no trace was written") && said.contains("File too large"), "{said}");
+    run(clc_replay("recover").arg(app.recorded())).expect(0, "a recovered recording");
+    run(clc_replay("check").arg(app.recorded())).expect(0, "a recovered recording");
+}
+
+/// The launcher is gone, and a process of the application is not: it is not said to have ended.
+#[test]
+fn nothing_is_made_of_what_is_still_recorded() {
+    let app = App::build(MPICH, MPICH.compiler, "polls.c", &["-rdynamic"]);
+    let mut command = clc_replay("record");
+    command.arg("-o").arg(app.recorded()).args([
+        "--",
+        "sh",
+        "-c",
+        "\"$0\" 100000000000 & echo $! > \"$0.pid\"; sleep 1; exit 7",
+    ]);
+    let said = run(command.arg(app.path("app"))).expect(7, "the status of the launcher").stderr;
+    let process = std::fs::read_to_string(app.path("app.pid")).expect("a process id").trim().to_owned();
+    let signal = |signal: &str| run(std::process::Command::new("kill").args([signal, &process])).status;
+    assert_eq!(signal("-KILL"), 0, "it was there");
+    assert!(said.contains(&format!("process {process} is still recording")) && !app.recorded().exists(), "{said}");
+    while signal("-0") == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    run(clc_replay("recover").arg(app.recorded())).expect(0, "a recovered recording");
+    assert!(events(&app.recorded())["ENTER"] >= 10);
 }

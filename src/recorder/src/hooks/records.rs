@@ -5,7 +5,7 @@ use crate::abi::{Abi, Status};
 use crate::arguments::Arguments;
 use crate::calls::{Call, Subject};
 use crate::format::calls::{Effect, Gives};
-use crate::format::{ANYBODY, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, NOBODY, WINDOW};
+use crate::format::{ANYBODY, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, NOBODY, POLLS, WINDOW};
 use crate::session::Session;
 use crate::stream::Stream;
 
@@ -313,6 +313,26 @@ unsafe fn given_back(stream: &mut Stream, call: &Call, given: &Arguments) -> boo
         }
     }
     true
+}
+
+/// Whether a poll, which has not failed, has found nothing. One that had nothing to ask for, since all of its requests were null, has so among others only: it is not waiting.
+#[inline]
+pub(super) unsafe fn in_vain(stream: &Stream, call: &Call, given: &Arguments) -> bool {
+    let of_requests = !matches!(call.effect, Effect::Region | Effect::Improbe | Effect::WinTest);
+    if of_requests && !stream.has_requests() {
+        return stream.polls_before();
+    }
+    let Some(&(_, says)) = POLLS.get(usize::from(call.poll).wrapping_sub(1)) else { return false };
+    // SAFETY: the caller says that the arguments have the types that the effect says.
+    unsafe {
+        match call.effect {
+            _ if call.waits => false,
+            // Undefined, where no request was active.
+            Effect::Testsome => given.result(usize::from(says), 0) <= 0,
+            Effect::Testany => given.result(usize::from(says), 0) == 0 || given.index(2, 0).is_none(),
+            _ => given.result(usize::from(says), 0) == 0,
+        }
+    }
 }
 
 unsafe fn flag(stream: &mut Stream, given: &Arguments, i: usize) -> bool {

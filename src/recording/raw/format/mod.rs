@@ -13,6 +13,7 @@
 //! TEXT, REGION_*    what the program marks itself: regions, markers, metrics
 //! OPENMP            u time since the last time; a step of a thread of OpenMP
 //! PTHREAD           u time since the last time; a step of a thread that the program makes itself
+//! JOINED            u time since the last time; polls in vain, one after the other
 //! CALLS + n         u time since the last time; what the call of function n was given
 //! ```
 //!
@@ -23,7 +24,7 @@
 pub(crate) mod calls;
 
 /// First bytes of a raw file; the last two are the version.
-pub(crate) const MAGIC: [u8; 8] = *b"CLCRAW03";
+pub(crate) const MAGIC: [u8; 8] = *b"CLCRAW04";
 /// Where records begin: the size of the header.
 pub(crate) const HEADER: usize = 4096;
 
@@ -185,8 +186,29 @@ pub(crate) const OPENMP: u64 = 26;
 /// Code of a step of a thread that was made by `pthread_create`, or of one that makes or waits for it: `u` time since the last time, `u` which step ([`pthread`]), and what
 /// belongs to it.
 pub(crate) const PTHREAD: u64 = 27;
+/// Code of polls in vain that were joined, since nothing else was recorded between them: `u` time since the last time, when the first one began; then u64, little-endian, which
+/// the recorder changes as long as there are more: time until the last one ended, time within them, and how many there were of each of the [`POLLS`]. The end of the last
+/// one is the last time of what follows.
+pub(crate) const JOINED: u64 = 28;
 /// Code of function 0.
 pub(crate) const CALLS: u64 = 32;
+
+/// Functions that ask whether something has happened, and the argument that says so; and those that wait for requests, which do nothing if all of these are null.
+pub(crate) const POLLS: [(&str, u8); 13] = [
+    ("Test", 1),
+    ("Testall", 2),
+    ("Testany", 3),
+    ("Testsome", 2),
+    ("Iprobe", 3),
+    ("Improbe", 3),
+    ("Request_get_status", 1),
+    ("Win_test", 1),
+    ("Parrived", 2),
+    ("Wait", 0),
+    ("Waitall", 0),
+    ("Waitany", 0),
+    ("Waitsome", 0),
+];
 
 /// Steps of threads of OpenMP. Parallel regions and tasks have numbers from 1, locks their addresses. A place is `z`, the difference of its address to the last one in the file.
 pub(crate) mod openmp {
