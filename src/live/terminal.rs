@@ -103,9 +103,19 @@ impl Face {
     /// Draws all of it.
     pub(super) fn draw(&self, frame: &mut Frame) {
         let comms = self.found.comms.len().min(4) as u16;
+        let colour = match self.found.verdict {
+            JobVerdict::Moves | JobVerdict::Finished => Color::Green,
+            JobVerdict::Still => Color::Yellow,
+            JobVerdict::Failed | JobVerdict::Unknown => Color::Red,
+        };
+        let said =
+            Paragraph::new(self.found.sentence.as_str()).wrap(Wrap { trim: true }).style(Style::new().fg(colour));
+        // As long as it is, up to half of the screen.
+        let most = usize::from(frame.area().height / 2).saturating_sub(1).max(3);
+        let lines = said.line_count(frame.area().width).clamp(3, most) as u16;
         let parts = [
             Constraint::Length(1),
-            Constraint::Length(4),
+            Constraint::Length(lines + 1),
             Constraint::Min(3),
             Constraint::Length(if comms > 0 { comms + 1 } else { 0 }),
             Constraint::Length(1),
@@ -116,13 +126,6 @@ impl Face {
         let head_text =
             format!("{}: {nodes} {}, {}", self.job, if nodes == 1 { "node" } else { "nodes" }, states.join(", "));
         frame.render_widget(Paragraph::new(head_text).style(Style::new().add_modifier(Modifier::BOLD)), head);
-        let colour = match self.found.verdict {
-            JobVerdict::Moves | JobVerdict::Finished => Color::Green,
-            JobVerdict::Still => Color::Yellow,
-            JobVerdict::Failed | JobVerdict::Unknown => Color::Red,
-        };
-        let said =
-            Paragraph::new(self.found.sentence.as_str()).wrap(Wrap { trim: true }).style(Style::new().fg(colour));
         frame.render_widget(said.block(Block::new().borders(Borders::BOTTOM)), sentence);
         if self.nodes {
             self.draw_nodes(frame, table)
@@ -355,5 +358,24 @@ mod tests {
         face.key(KeyCode::Tab);
         assert!(drawn(&face)[5].starts_with("node         ranks"));
         assert!(face.key(KeyCode::Char('x')) && !face.key(KeyCode::Char('q')));
+    }
+
+    #[test]
+    fn a_long_sentence_is_not_cut_while_there_is_room() {
+        let mut face = face();
+        let wait =
+            |rank: u32| format!("rank {rank} in MPI_Recv from rank {} (tag 7, communicator \"solver\")", rank + 1);
+        let waits: Vec<String> = (0..8).map(wait).collect();
+        face.found.sentence = format!("no progress for 42.0 s: {}, and 2 more", waits.join(", "));
+        let lines = drawn(&face);
+        let said = lines.iter().position(|line| line.ends_with("and 2 more")).expect("the end of the sentence");
+        assert!((4..=9).contains(&said), "{lines:#?}");
+        assert_eq!(lines[said + 2], "rank   node         state     for      call, region");
+        assert!(lines[said + 6].starts_with("3 ") && lines[19].starts_with("q quit"), "{lines:#?}");
+        // Half of the screen is for the ranks, however long it is.
+        face.found.sentence = face.found.sentence.repeat(9);
+        let lines = drawn(&face);
+        assert_eq!(lines[11], "rank   node         state     for      call, region");
+        assert!(lines[15].starts_with("3 ") && lines[19].starts_with("q quit"), "{lines:#?}");
     }
 }
