@@ -87,14 +87,20 @@ fn layers(hybrid: &Hybrid, shared: &dyn Fn(At) -> bool) -> BTreeMap<At, u32> {
     }
 }
 
-/// `matching` of a program whose clocks are wrong, with the collective operations in their true order: that of `truth`, the same program with correct clocks.
-pub(crate) fn in_true_order(hybrid: &Hybrid, truth: (&Trace, &Matching), mut matching: Matching) -> Matching {
-    let mut index: BTreeMap<At, EventRef> = BTreeMap::new();
-    for (process, timeline) in hybrid.trace.timelines().iter().enumerate() {
+/// Where the events of each location are in the timelines.
+fn events_by_place(trace: &Trace) -> BTreeMap<At, EventRef> {
+    let mut index = BTreeMap::new();
+    for (process, timeline) in trace.timelines().iter().enumerate() {
         for (place, entry) in timeline.iter().enumerate() {
             index.insert((process, entry.location, entry.number), EventRef { process, index: place });
         }
     }
+    index
+}
+
+/// `matching` of a program whose clocks are wrong, with the collective operations in their true order: that of `truth`, the same program with correct clocks.
+pub(crate) fn in_true_order(hybrid: &Hybrid, truth: (&Trace, &Matching), mut matching: Matching) -> Matching {
+    let index = events_by_place(&hybrid.trace);
     let timelines = truth.0.timelines();
     let here = |event: EventRef| {
         let entry = timelines[event.process][event.index];
@@ -136,12 +142,7 @@ pub(crate) fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matchi
         let (process, location) = places[&(at.0, at.1)];
         trace.layers.insert((process, location, at.2), layer);
     }
-    let mut index: BTreeMap<At, EventRef> = BTreeMap::new();
-    for (process, timeline) in trace.timelines().iter().enumerate() {
-        for (place, entry) in timeline.iter().enumerate() {
-            index.insert((process, entry.location, entry.number), EventRef { process, index: place });
-        }
-    }
+    let index = events_by_place(&trace);
     let of = |(p, l, number): At| {
         let (process, location) = places[&(p, l)];
         index[&(process, location, number)]

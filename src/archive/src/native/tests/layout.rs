@@ -73,6 +73,19 @@ fn first_definitions() -> Definitions {
     Definitions { windows, groups, thread_barriers, callsites, accelerator_attributes, ..definitions() }
 }
 
+/// A definition file of an older version, which ends before so many lists: they are empty in `definitions`.
+fn of_version(version: u8, lists: usize, header: &TraceHeader, definitions: &Definitions) -> Vec<u8> {
+    let mut bytes = crate::native::definitions::definition_bytes(header, definitions).unwrap();
+    let kept = bytes.len() - 4 - lists;
+    assert_eq!(bytes[kept..kept + lists], vec![0; lists]);
+    bytes.truncate(kept);
+    bytes[8] = version;
+    let length = bytes.len() as u64 - 20;
+    bytes[12..20].copy_from_slice(&length.to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes
+}
+
 /// Definitions of version 3 end before the parameters and attributes, and its events of type 34 have no fields; it has no events of types 1 and 2.
 #[test]
 fn version_3_is_read() {
@@ -82,12 +95,7 @@ fn version_3_is_read() {
         accelerator_attributes: AcceleratorAttributes::default(),
         ..definitions()
     };
-    let mut bytes = crate::native::definitions::definition_bytes(&header, &without).unwrap();
-    bytes.truncate(bytes.len() - 7); // three empty lists and the checksum
-    bytes[8] = 3;
-    let length = bytes.len() as u64 - 20;
-    bytes[12..20].copy_from_slice(&length.to_le_bytes());
-    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    let bytes = of_version(3, 3, &header, &without);
     assert_eq!(crate::native::definitions::read(&bytes).unwrap(), (header, without));
 
     let decode = |bytes: &[u8], version| {
@@ -116,12 +124,7 @@ fn version_4_is_read() {
     let header = TraceHeader { creator: "test".into(), description: String::new() };
     let mut without = definitions();
     without.accelerator_attributes.events.clear();
-    let mut bytes = crate::native::definitions::definition_bytes(&header, &without).unwrap();
-    bytes.truncate(bytes.len() - 5); // an empty list and the checksum
-    bytes[8] = 4;
-    let length = bytes.len() as u64 - 20;
-    bytes[12..20].copy_from_slice(&length.to_le_bytes());
-    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    let bytes = of_version(4, 1, &header, &without);
     assert_eq!(crate::native::definitions::read(&bytes).unwrap(), (header, without));
 }
 
@@ -129,12 +132,7 @@ fn version_4_is_read() {
 fn first_version(directory: &Path) -> NativeTrace {
     let header = TraceHeader { creator: "test".into(), description: String::new() };
     let without = first_definitions();
-    let mut bytes = crate::native::definitions::definition_bytes(&header, &without).unwrap();
-    bytes.truncate(bytes.len() - 10); // six empty lists and the checksum
-    bytes[8] = 1;
-    let length = bytes.len() as u64 - 20;
-    bytes[12..20].copy_from_slice(&length.to_le_bytes());
-    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    let bytes = of_version(1, 6, &header, &without);
     std::fs::write(directory.join(DEFINITIONS), bytes).unwrap();
 
     let data: &[&[u8]] = &[&[100, 12, 9], &[1, 37], &[2, 38], &[3, 46], &[4, 22], &[5, 55], &[0x8C, 6, 13, 9]];
