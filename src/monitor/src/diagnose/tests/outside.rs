@@ -107,7 +107,9 @@ fn communicators_and_files_have_their_names() {
         let of = CommMembership { comm: OF, rank, size: 3, name, sequence: 1, ..CommMembership::default() };
         job.ranks[rank as usize].comms.push(of);
     }
-    [0, 1].into_iter().for_each(|rank| drop(job.put(rank, operation("Barrier", OF, NOBODY, 0, 2)).call.clone()));
+    for rank in [0, 1] {
+        job.put(rank, operation("Barrier", OF, NOBODY, 0, 2));
+    }
     job.says(JobVerdict::Still, &[2], &["operation 2 of communicator \"solver\" of 3 ranks 0-2"]);
     for rank in &mut job.ranks {
         rank.comms[1].file = true;
