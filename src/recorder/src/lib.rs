@@ -27,6 +27,7 @@ mod hooks;
 mod line;
 mod load;
 mod monitor;
+mod offset_rounds;
 mod offsets;
 mod ompt;
 mod openmp_runtime;

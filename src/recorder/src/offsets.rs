@@ -1,8 +1,8 @@
 //! Measuring clocks: who exchanges messages with whom, and when.
 //!
 //! One process of each node, its leader, measures the clock of another leader, its partner: along a binomial tree with rank 0 as its root, so that no leader answers more than
-//! a logarithm of their number, or around a ring, which shows by how much the measurements contradict each other. The offset is made of the exchanges after the
-//! run. Meanwhile everybody else waits without using a core. Partners on the same node share memory for it (`line`). Where partners do not reach each other by messages of
+//! a logarithm of their number, or around a ring, which shows by how much the measurements contradict each other, in rounds of pairs that do not disturb each other
+//! (`offset_rounds`). The offset is made of the exchanges after the run. Meanwhile everybody else waits without using a core. Partners on the same node share memory for it (`line`). Where partners do not reach each other by messages of
 //! the kernel (`endpoint`), or only slowly, leaders exchange messages of MPI with rank 0 as well.
 //!
 //! The other processes of a node have the clock of their leader. Each compares the counter of its core with that of its leader's all the same, through common memory.
@@ -12,6 +12,7 @@ use crate::clock;
 use crate::endpoint::{Client, REACH, Reach, Server};
 use crate::exchange::{Batch, Exchange, Measured};
 use crate::format::measured::{KERNEL, MEMORY, MPI, SAME};
+use crate::offset_rounds::{Place, rounds};
 use crate::streams::Streams;
 use crate::threads;
 use crate::waits::TickLength;
@@ -57,6 +58,8 @@ pub(crate) struct Meter {
     server: Option<Server>,
     /// Rank of the partner of this process, if it has one, and the way to it.
     partner: Option<(usize, Option<Client>)>,
+    /// When it is measured: in which round of how many.
+    round: (usize, usize),
     /// How the partner is reached, and where the recording is if it is on the same node.
     reach: Option<(Reach, Option<PathBuf>)>,
     /// The leader of the node, if it has the clock of this process, and the way to it.
@@ -72,7 +75,13 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// Makes a communicator and finds the leaders. Collective over all processes. None if MPI refuses.
-    pub(crate) fn new(abi: &Abi, directory: &Path, rank: usize, size: usize, node: u64) -> Option<Meter> {
+    pub(crate) fn new(
+        abi: &Abi,
+        directory: &Path,
+        rank: usize,
+        size: usize,
+        [node, machine]: [u64; 2],
+    ) -> Option<Meter> {
         let mut comm = 0_u64;
         // With a clock of its own for every process, every process measures.
         let apart = std::env::var("CLC_RECORDER_OFFSETS").is_ok_and(|value| value == "process");
@@ -87,7 +96,12 @@ impl Meter {
         }
         let comm = comm as usize;
         let gathered = |words: &[u64]| gather(abi, comm, size, words);
+        // SAFETY: it only returns a number.
+        let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
         let nodes = gathered(&[mine, node])?;
+        let places = gathered(&[machine, u64::try_from(cores).unwrap_or(1)])?;
+        let places: Vec<Place> =
+            places.chunks_exact(2).map(|place| Place { machine: place[0], cores: place[1] as usize }).collect();
         let mut seen = HashSet::new();
         let leaders: Vec<usize> = (0..size).filter(|&rank| seen.insert(nodes[2 * rank])).collect();
         let place = leaders.iter().position(|&leader| leader == rank).filter(|_| leaders.len() > 1);
@@ -106,8 +120,9 @@ impl Meter {
         };
         let here = |other: usize| (nodes[2 * other + 1] == node).then_some(directory);
         let client = |other: usize| Client::new(reached(other), here(other).map(|directory| (directory, rank)));
-        let partner = place.and_then(|place| partner_of(place, leaders.len(), schedule == "ring"));
-        let partner = partner.map(|partner| leaders[partner]);
+        let partner_of = |place: usize| partner_of(place, leaders.len(), schedule == "ring");
+        let partner = place.and_then(partner_of).map(|partner| leaders[partner]);
+        let round = round_of(rank, &leaders, partner_of, &places);
         let reach = partner.map(|partner| (reached(partner), here(partner).map(Path::to_owned)));
         let partner = partner.map(|partner| (partner, client(partner)));
         let leads = leaders.iter().copied().find(|&leader| nodes[2 * leader] == nodes[2 * rank]);
@@ -119,7 +134,21 @@ impl Meter {
         let every = every.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).filter(|time| !time.is_zero());
         let leader = place.is_some_and(|place| place > 0);
         let (file, ending) = (Mutex::new(file), AtomicBool::new(false));
-        Some(Meter { comm, rank, size, leader, server, partner, reach, same, first_of_node, file, ending, every })
+        Some(Meter {
+            comm,
+            rank,
+            size,
+            leader,
+            server,
+            partner,
+            round,
+            reach,
+            same,
+            first_of_node,
+            file,
+            ending,
+            every,
+        })
     }
 
     /// One measurement of every leader. Collective over all processes; nobody leaves before everybody has come.
@@ -127,8 +156,14 @@ impl Meter {
         self.meet(abi);
         self.compare();
         self.meet(abi);
-        let quick = self.directly(THOROUGH, &|| true);
-        self.meet(abi);
+        let (own, rounds) = self.round;
+        let mut quick = None;
+        for round in 0..rounds {
+            if round == own {
+                quick = self.directly(THOROUGH, &|| true);
+            }
+            self.meet(abi);
+        }
         // Messages of MPI for whom those of the kernel do not do.
         let most = match quick {
             Some(time) if time < SLOW => None,
@@ -151,8 +186,10 @@ impl Meter {
             let _ = threads::spawn("clc-offsets", move || {
                 let start = Instant::now();
                 let mut ticks = TickLength::new();
+                let (own, rounds) = self.round;
+                let later = every.mul_f64(own as f64 / rounds.max(1) as f64);
                 for turn in 1.. {
-                    let next = every.saturating_mul(turn);
+                    let next = every.saturating_mul(turn).saturating_add(later);
                     std::thread::sleep(next.saturating_sub(start.elapsed()));
                     ticks.look();
                     let nap = (every / 100).clamp(LOOKS[0], LOOKS[1]);
@@ -315,6 +352,20 @@ fn partner_of(place: usize, count: usize, ring: bool) -> Option<usize> {
         (place, false) => Some(place & (place - 1)),
         (place, true) => Some(place - 1),
     }
+}
+
+/// The round in which a process measures, and the number of all.
+fn round_of(
+    rank: usize,
+    leaders: &[usize],
+    partner_of: impl Fn(usize) -> Option<usize>,
+    places: &[Place],
+) -> (usize, usize) {
+    let pairs: Vec<[usize; 2]> =
+        (0..leaders.len()).filter_map(|place| Some([leaders[place], leaders[partner_of(place)?]])).collect();
+    let (chosen, count) = rounds(&pairs, places);
+    let own = pairs.iter().position(|&[asks, _]| asks == rank);
+    (own.map_or(0, |own| chosen[own]), count)
 }
 
 /// What all processes contribute, in the order of their ranks. None if MPI refuses.

@@ -231,7 +231,7 @@ impl Session {
             abi,
         };
         if !session.discard {
-            session.meter = Meter::new(&session.abi, &session.directory, rank as usize, size as usize, node);
+            session.meter = Meter::new(&session.abi, &session.directory, rank as usize, size as usize, [node, machine]);
         }
         if let Some(meter) = &session.meter {
             meter.measure(&session.abi);
