@@ -56,6 +56,8 @@ pub(crate) struct Stream {
     texts: *mut u64,
     /// When the call began that the thread is in; 0 if it is in none.
     pub inside_since: AtomicU64,
+    /// When the first and the last of the polls in vain began and ended that were joined last. Zero the last, if the thread did other things for half of the time.
+    pub polled: [AtomicU64; 2],
     /// Room for statuses that the program does not want to know.
     scratch: *mut u8,
     scratch_size: usize,
@@ -90,6 +92,7 @@ impl Stream {
             kept: EncoderState::default(),
             texts: null_mut(),
             inside_since: AtomicU64::new(0),
+            polled: [AtomicU64::new(0), AtomicU64::new(0)],
             scratch: null_mut(),
             scratch_size: 0,
             members: 0,

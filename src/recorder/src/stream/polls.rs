@@ -19,17 +19,19 @@ const WITHIN: usize = 1;
 const COUNTS: usize = 2;
 
 impl JoinedPolls {
-    /// Adds to a value of the record.
+    /// Adds to a value of the record, and returns what it is then.
     ///
     /// # Safety
     /// There is a record, in the buffer that is being filled.
     #[inline]
-    unsafe fn add(&self, value: usize, more: u64) {
+    unsafe fn add(&self, value: usize, more: u64) -> u64 {
         debug_assert!(value < VALUES);
         // SAFETY: the caller says that it is there; it need not be aligned.
         unsafe {
             let place = self.values.add(value);
-            place.write_unaligned(place.read_unaligned().wrapping_add(more));
+            let sum = place.read_unaligned().wrapping_add(more);
+            place.write_unaligned(sum);
+            sum
         }
     }
 }
@@ -77,11 +79,12 @@ impl Stream {
         }
         let ended = now.max(began);
         // SAFETY: the record is in this buffer, since `turn` forgets it.
-        unsafe {
-            self.polls.add(WITHIN, ended - began);
+        let (within, elapsed) = unsafe {
             self.polls.add(COUNTS + usize::from(poll) - 1, 1);
-            self.polls.add(UNTIL, ended - self.state.time);
-        }
+            (self.polls.add(WITHIN, ended - began), self.polls.add(UNTIL, ended - self.state.time))
+        };
+        let waits = within > elapsed / 2;
+        self.polled[1].store(if waits { ended } else { 0 }, Ordering::Relaxed);
         self.state.time = ended;
         self.inside_since.store(0, Ordering::Relaxed);
         true
@@ -98,6 +101,7 @@ impl Stream {
             (0..VALUES).for_each(|value| values.add(value).write_unaligned(0));
             self.polls.values = values;
         }
+        self.polled[0].store(began, Ordering::Relaxed);
         self.position += VALUES * size_of::<u64>();
     }
 
