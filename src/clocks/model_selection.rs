@@ -102,12 +102,19 @@ pub(crate) struct Selected {
     pub reason: String,
     /// Whether there was no estimate that could have been taken: there are no messages, or it has run away.
     pub without_estimate: bool,
+    /// Whether an estimate was refused although the clocks that were taken leave violations.
+    pub refused: bool,
 }
 
 impl Selected {
     /// The recorded clocks, for a reason.
     pub(crate) fn recorded(reason: String) -> Selected {
-        Selected { clocks: SelectedClocks::Recorded, reason, without_estimate: false }
+        Selected { clocks: SelectedClocks::Recorded, reason, without_estimate: false, refused: false }
+    }
+
+    /// The recorded clocks, which leave so many violations, since something speaks against the estimate.
+    pub(crate) fn refused(reason: String, left: u64) -> Selected {
+        Selected { refused: left > 0, ..Selected::recorded(reason) }
     }
 
     /// The recorded clocks, since there is no estimate.
@@ -158,12 +165,12 @@ pub(crate) fn choose(
     if after > before {
         let reason =
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
-        return Ok(Selected::recorded(reason));
+        return Ok(Selected::refused(reason, before));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto)
         && let Some(objection) = objection(&fit, &left, &remains)
     {
-        return Ok(Selected::recorded(objection));
+        return Ok(Selected::refused(objection, before));
     }
     let mut gain = fit.and_then(|fit| fit.gain).map_or(String::new(), evidence);
     if fit.is_some_and(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()) && left.is_hopeless(&fit, &remains)) {

@@ -73,7 +73,9 @@ pub(crate) fn refine(
     let mut estimation = Estimation::begin(&inputs, options.presync, Vec::new())?;
     let recorded_length = length(span(transport, loaded, &estimation.refined)?);
     let mut selected = estimation.settle(transport, loaded, options, recorded_length, progress)?;
-    if let Some(refused) = selected.as_ref().filter(|selected| inputs.may_be_straight(selected)) {
+    if let Some(refused) =
+        selected.as_ref().filter(|selected| inputs.recorded.is_empty() && may_be_straight(options.presync, selected))
+    {
         let mut lines = Estimation::begin(&inputs, Method::Hull, estimation.split.clone())?;
         let straight = lines.settle(transport, loaded, options, recorded_length, progress)?;
         if let Some(straight) = straight.filter(|straight| straight.clocks == SelectedClocks::Estimated) {
@@ -145,13 +147,6 @@ impl<'a> EstimationInputs<'a> {
     ) -> Result<Self> {
         let recorded = recorded_offsets(transport, loaded)?;
         Ok(EstimationInputs { opened, presync, wanted, nodes: nodes(opened), recorded, own: loaded.own.clone() })
-    }
-
-    /// Whether lines between pairs of clocks may do where recorded clocks were `selected` for want of others: nothing but messages tells the clocks apart. Curves can run away from each other, lines keep to what
-    /// messages permit.
-    fn may_be_straight(&self, selected: &Selected) -> bool {
-        let curves = matches!(self.presync, Method::Auto | Method::Network);
-        curves && self.recorded.is_empty() && selected.clocks == SelectedClocks::Recorded && selected.without_estimate
     }
 
     /// Ticks per second.
@@ -389,6 +384,14 @@ impl<'a> Estimation<'a> {
         loaded.retime(self.inputs.opened.workers, &clocks);
         adopt(transport, self.inputs.opened, loaded, options, &clocks, progress)
     }
+}
+
+/// Whether lines between pairs of clocks may do where recorded clocks were `selected`, and nothing but messages tells the clocks apart: there was no estimate, or `auto` has refused it although the recorded clocks leave
+/// violations. Curves can run away from each other, lines keep to what messages permit.
+fn may_be_straight(presync: Method, selected: &Selected) -> bool {
+    let refused = selected.refused && presync == Method::Auto;
+    let curves = matches!(presync, Method::Auto | Method::Network);
+    curves && selected.clocks == SelectedClocks::Recorded && (selected.without_estimate || refused)
 }
 
 /// How long a run takes from its first to its last event.
