@@ -13,30 +13,19 @@
 use clc_trace::{CurveStretch, Fraction, Shape, Ticks};
 use std::collections::VecDeque;
 
-/// A visited event of a timeline that shapes the curve, in the order of the timeline.
+/// A visited event of a timeline at which it jumps: from here on the staircase stands at a height, which the curve has to have reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CurveKnot {
-    /// Height at which it demands that.
+pub struct Corner {
+    /// The height.
     pub level: Ticks,
     /// Index of the event, ascending.
     pub index: u32,
-    /// What it demands.
-    pub demand: Demand,
-}
-
-/// What an event demands of the curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Demand {
-    /// A jump: from here on the staircase stands at this height, which the curve has to have reached.
-    Corner,
-    /// A logical send: the curve must not be above U = S + min over its receives (LC - μ) - LC of the send.
-    UpperBound,
 }
 
 /// A stretch of the curve. It ends where the next one begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Index of the event with which it begins (see [`CurveKnot::index`]); `None`: from the beginning of the timeline.
+    /// Index of the event with which it begins (see [`Corner::index`]); `None`: from the beginning of the timeline.
     pub index: Option<u32>,
     /// Its shape, and the height of the curve at its beginning.
     pub stretch: CurveStretch,
@@ -51,10 +40,6 @@ struct Vertex {
 }
 
 impl Vertex {
-    fn of(knot: &CurveKnot, time: impl Fn(u32) -> i64) -> Vertex {
-        Vertex { index: knot.index, time: time(knot.index), level: knot.level.0 }
-    }
-
     /// Height at `time` (not after the vertex) of the ramp of slope m that ends here.
     fn ramp(&self, time: i64, slope: Fraction) -> i64 {
         self.level - slope.floor_of(self.time - time)
@@ -68,17 +53,33 @@ fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
     fall(a, b) * run(c, d) > fall(c, d) * run(a, b)
 }
 
-/// The amortisation curve for the corners and upper bounds of one timeline (ascending), with the pre-synchronised `time` C of its visited events by their index, into `segments`, from right to left; the last one begins
+/// The amortisation curve for the corners of one timeline (ascending), with the pre-synchronised `time` C of its visited events by their index, into `segments`, from right to left; the last one begins
 /// with the timeline.
 ///
-/// Upper bounds have to be at or above the staircase, which every correct forward replay guarantees.
-pub fn amortise(time: impl Fn(u32) -> i64, knots: &[CurveKnot], slope: Fraction, segments: &mut Vec<Segment>) {
+/// `bound` tells of an event, and of the height of the staircase there, how high the curve may be if it is a logical send: U = S + min over its receives (LC - μ) - LC of the send. It
+/// is asked from right to left, and only where the curve may be above the staircase. Upper bounds have to be at or above that, which every correct forward replay guarantees.
+pub fn amortise(
+    time: impl Fn(u32) -> i64,
+    corners: &[Corner],
+    mut bound: impl FnMut(u32, Ticks) -> Option<Ticks>,
+    slope: Fraction,
+    segments: &mut Vec<Segment>,
+) {
     segments.clear();
     let mut string = TautString { slope, apex: None, bounds: VecDeque::new(), corners: VecDeque::new(), segments };
-    for knot in knots.iter().rev() {
-        match knot.demand {
-            Demand::Corner => string.corner(Vertex::of(knot, &time)),
-            Demand::UpperBound => string.bound(Vertex::of(knot, &time)),
+    for (place, corner) in corners.iter().enumerate().rev() {
+        string.corner(Vertex { index: corner.index, time: time(corner.index), level: corner.level.0 });
+        let before = place.checked_sub(1).map(|before| corners[before]);
+        let (first, staircase) = before.map_or((0, Ticks::ZERO), |before| (before.index, before.level));
+        for index in (first..corner.index).rev() {
+            let time = time(index);
+            if string.is_down(time, staircase) {
+                // It stays there up to the next corner.
+                break;
+            }
+            if let Some(level) = bound(index, staircase) {
+                string.bound(Vertex { index, time, level: level.0 });
+            }
         }
     }
     string.release(None);
@@ -101,6 +102,11 @@ impl TautString<'_> {
     /// The point from which the string falls freely with slope m, as long as nothing more is demanded.
     fn tail(&self) -> Option<Vertex> {
         self.bounds.back().copied().or(self.apex)
+    }
+
+    /// Whether the free end has come down to the staircase at `time`.
+    fn is_down(&self, time: i64, staircase: Ticks) -> bool {
+        self.tail().is_none_or(|tail| tail.ramp(time, self.slope) <= staircase.0)
     }
 
     /// A jump of the staircase, up to `corner.level`.
@@ -192,25 +198,57 @@ mod tests {
     use clc_trace::{Curve, EventNumber, OneSided, Position};
     use proptest::prelude::*;
 
+    /// What an event demands of the curve.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Demand {
+        /// To have reached this height.
+        Corner,
+        /// Not to be above it.
+        UpperBound,
+    }
+
     /// A time, and what an event there demands at which height.
     type Wanted = (i64, Demand, i64);
 
-    fn knots_of(wanted: &[Wanted]) -> (Vec<i64>, Vec<CurveKnot>) {
-        let knot =
-            |(&(time, demand, level), index): (&Wanted, u32)| (time, CurveKnot { level: Ticks(level), index, demand });
-        wanted.iter().zip(0..).map(knot).unzip()
+    /// The segments of what is demanded, in the order of time.
+    fn segments(wanted: &[Wanted], slope: Fraction) -> Vec<Segment> {
+        let corner = |(index, &(_, demand, level)): (u32, &Wanted)| {
+            (demand == Demand::Corner).then_some(Corner { index, level: Ticks(level) })
+        };
+        let corners: Vec<Corner> = (0..).zip(wanted).filter_map(corner).collect();
+        let mut segments = Vec::new();
+        let bound = |index: u32, _| match wanted[index as usize] {
+            (_, Demand::UpperBound, level) => Some(Ticks(level)),
+            _ => None,
+        };
+        amortise(|index| wanted[index as usize].0, &corners, bound, slope, &mut segments);
+        segments
+    }
+
+    /// The same from all upper bounds, whether they matter or not.
+    fn segments_of_all(wanted: &[Wanted], slope: Fraction) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        let (bounds, corners) = (VecDeque::new(), VecDeque::new());
+        let mut string = TautString { slope, apex: None, bounds, corners, segments: &mut segments };
+        for (index, &(time, demand, level)) in (0..wanted.len() as u32).zip(wanted).rev() {
+            let vertex = Vertex { index, time, level };
+            match demand {
+                Demand::Corner => string.corner(vertex),
+                Demand::UpperBound => string.bound(vertex),
+            }
+        }
+        string.release(None);
+        segments
     }
 
     /// The curve at every knot.
     fn heights(wanted: &[Wanted], slope: Fraction) -> Vec<i64> {
-        let (times, knots) = knots_of(wanted);
-        let mut segments = Vec::new();
-        amortise(|index| times[index as usize], &knots, slope, &mut segments);
+        let mut segments = segments(wanted, slope);
         segments.reverse();
         let mut correction = OneSided::identity();
         for segment in &segments {
             let start = |index: u32| Position {
-                time: Ticks(times[index as usize]),
+                time: Ticks(wanted[index as usize].0),
                 location: 0,
                 number: EventNumber(u64::from(index)),
             };
@@ -218,14 +256,14 @@ mod tests {
         }
         let curves: Vec<Curve> = correction.curves().collect();
         let mut jumps = 0;
-        knots
-            .iter()
-            .map(|knot| {
-                if knot.demand == Demand::Corner {
-                    jumps = knot.level.0;
+        (0..)
+            .zip(wanted)
+            .map(|(index, &(time, demand, level))| {
+                if demand == Demand::Corner {
+                    jumps = level;
                 }
-                let segment = segments.iter().rposition(|s| s.index.is_none_or(|i| i <= knot.index)).unwrap();
-                curves[segment].value(Ticks(times[knot.index as usize]), Ticks(jumps), slope).0
+                let segment = segments.iter().rposition(|s| s.index.is_none_or(|i| i <= index)).unwrap();
+                curves[segment].value(Ticks(time), Ticks(jumps), slope).0
             })
             .collect()
     }
@@ -293,6 +331,7 @@ mod tests {
                     knots.push((time, Demand::UpperBound, jumps + room));
                 }
             }
+            prop_assert_eq!(segments(&knots, slope), segments_of_all(&knots, slope));
             let heights = heights(&knots, slope);
             let ideal = majorant(&knots, slope);
             let mut stair = 0;

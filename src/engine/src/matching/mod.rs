@@ -18,6 +18,7 @@ pub mod local_timeline;
 pub mod matched;
 pub(crate) mod message_ends;
 pub mod messages;
+pub(crate) mod nearly_sorted;
 pub mod operation_begin;
 pub mod placement;
 pub mod split;

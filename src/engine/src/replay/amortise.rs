@@ -14,7 +14,7 @@ use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
 use clc_trace::{CommonTime, Correction, EventNumber, Fraction, OneSided, Position, Result, Ticks};
 use controlled_logical_clock::Parameters;
-use controlled_logical_clock::backward::{CurveKnot, Demand, Segment, amortise};
+use controlled_logical_clock::backward::{Corner, Segment, amortise};
 use controlled_logical_clock::forward::ForwardParameters;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -193,7 +193,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Memory that one timeline after the other uses.
 #[derive(Default)]
 struct AmortiseScratch {
-    knots: Vec<CurveKnot>,
+    corners: Vec<Corner>,
     anchors: Vec<AdvanceStart>,
     segments: Vec<Segment>,
 }
@@ -218,32 +218,33 @@ fn correction(
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
-    let mut upper_bounds = upper_bounds.reader(forward.times(program), number);
-    let AmortiseScratch { knots, anchors, segments } = scratch;
-    knots.clear();
+    let AmortiseScratch { corners, anchors, segments } = scratch;
+    corners.clear();
     anchors.clear();
     for event in 0..timeline.len() {
         let (index, time) = (event as u32, timeline.time(event));
         let step = clock.step(timeline.location(event), time, time, time + advances.of(event));
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
-            knots.push(CurveKnot { level: Ticks(jumps), index, demand: Demand::Corner });
+            corners.push(Corner { level: Ticks(jumps), index });
         }
         if step.anchored {
             anchors.push(AdvanceStart { event: index, advance: clock.advance(), jumps: Ticks(jumps) });
-        }
-        let bound = upper_bounds.next(event);
-        if bound != NO_UPPER_BOUND {
-            // U = S + min over the receives (LC - μ) - LC of the send; never under S after a correct forward replay.
-            let room = (bound - step.time.0).max(0);
-            knots.push(CurveKnot { level: Ticks(jumps + room), index, demand: Demand::UpperBound });
         }
     }
     if jumps == 0 {
         return OneSided::identity();
     }
 
-    amortise(|index| timeline.time(index as usize), knots, slope, segments);
+    let mut upper_bounds = upper_bounds.reader(forward.times(program), number);
+    let time = |index: u32| timeline.time(index as usize);
+    let bound = |index: u32, staircase: Ticks| {
+        let bound = upper_bounds.of(index as usize);
+        // Never under the staircase after a correct forward replay.
+        let room = || (bound - time(index) - advances.of(index as usize)).max(0);
+        (bound != NO_UPPER_BOUND).then(|| staircase + Ticks(room()))
+    };
+    amortise(time, corners, bound, slope, segments);
     let mut correction = OneSided::with_capacity(parameters.decay, slope, anchors.len(), segments.len());
     for anchor in &*anchors {
         correction.push_advance(timeline.position(anchor.event as usize), anchor.advance, anchor.jumps);

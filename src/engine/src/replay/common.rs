@@ -110,6 +110,16 @@ pub(crate) fn common_times(
         .collect())
 }
 
+/// The part of a `distance` that belongs to a part `along` of its `span`.
+#[inline]
+fn part_of(distance: i64, along: i64, span: i64) -> i64 {
+    match distance.checked_mul(along) {
+        // Nearly always, and faster.
+        Some(product) => product / span,
+        None => (i128::from(distance) * i128::from(along) / i128::from(span)) as i64,
+    }
+}
+
 /// Ends of windows.
 struct WindowEnds {
     first: i64,
@@ -131,9 +141,8 @@ impl WindowEnds {
             }
             let advance = match (before, events.peek()) {
                 (Some(a), Some(&b)) => {
-                    let (span, along) = (i128::from(times[b]) - i128::from(times[a]), i128::from(moment - times[a]));
-                    let shown = i128::from(clock[b] - clock[a]) * along / span;
-                    moment - clock[a] - shown as i64
+                    let (span, along) = (times[b] - times[a], moment - times[a]);
+                    moment - clock[a] - part_of(clock[b] - clock[a], along, span)
                 }
                 (Some(a), None) => times[a] - clock[a],
                 (None, Some(&b)) => times[b] - clock[b],
@@ -195,6 +204,18 @@ fn median(mut list: Vec<i64>) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parts_are_exact_however_large_they_are(
+            (distance, along, span) in (0u32..63, 0u32..63, 0u32..63).prop_flat_map(|(a, b, c)| (0..=(1i64 << a) - 1, 0..=(1i64 << b) - 1, 1..=1i64 << c)),
+        ) {
+            let along = along.min(span);
+            let expected = i128::from(distance) * i128::from(along) / i128::from(span);
+            prop_assert_eq!(i128::from(part_of(distance, along, span)), expected);
+        }
+    }
 
     #[test]
     fn medians_of_odd_and_even_numbers() {

@@ -4,7 +4,7 @@ use crate::matching::sync::{ReplayTimeline, SyncKind};
 use crate::replay::advances::{Advances, LogicalTimes};
 use crate::replay::program::Program;
 use clc_trace::Ticks;
-use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
+use controlled_logical_clock::forward::{ForwardClock, ForwardParameters, ForwardStep};
 
 /// Result of one forward replay on the hosted timelines.
 #[derive(Debug, Default)]
@@ -61,12 +61,23 @@ impl Forward {
     }
 }
 
+/// Puts a value into a list, which becomes long enough for it.
+#[inline(never)]
+fn put<T: Copy>(list: &mut Vec<Option<T>>, place: usize, value: Option<T>) {
+    if place >= list.len() {
+        list.resize(place + 1, None);
+    }
+    list[place] = value;
+}
+
 /// The clock of one timeline with what it needs of the events before.
 #[derive(Debug)]
 pub(crate) struct TimelineClock {
     clock: ForwardClock,
-    /// (C, LC) of the last visited event, per location of the timeline.
-    previous: Vec<Option<(Ticks, Ticks)>>,
+    /// (C, LC) of the last visited event of the first location of the timeline: nearly all have only one.
+    first: Option<(Ticks, Ticks)>,
+    /// The same of each of the others.
+    others: Vec<Option<(Ticks, Ticks)>>,
     largest_advance: Ticks,
     /// Sum of the jumps.
     jumps: i128,
@@ -77,7 +88,8 @@ impl TimelineClock {
     pub(crate) fn new(parameters: ForwardParameters) -> Self {
         TimelineClock {
             clock: ForwardClock::new(parameters),
-            previous: Vec::new(),
+            first: None,
+            others: Vec::new(),
             largest_advance: Ticks::ZERO,
             jumps: 0,
         }
@@ -85,20 +97,18 @@ impl TimelineClock {
 
     /// Visits an event of location `location` at `time` with `bound`. Its distance from the event before is that of their
     /// `original` times, which are the same as `time` but where a replay starts from times that were corrected before.
-    #[inline]
-    pub(crate) fn step(
-        &mut self,
-        location: u32,
-        time: i64,
-        original: i64,
-        bound: i64,
-    ) -> controlled_logical_clock::forward::ForwardStep {
-        let location = location as usize;
-        if location >= self.previous.len() {
-            self.previous.resize(location + 1, None);
+    #[inline(always)]
+    pub(crate) fn step(&mut self, location: u32, time: i64, original: i64, bound: i64) -> ForwardStep {
+        let previous = match location.checked_sub(1) {
+            None => self.first,
+            Some(other) => self.others.get(other as usize).copied().flatten(),
+        };
+        let step = self.clock.step_apart(Ticks(time), Ticks(original), previous, Ticks(bound));
+        let visited = Some((Ticks(original), step.time));
+        match location.checked_sub(1) {
+            None => self.first = visited,
+            Some(other) => put(&mut self.others, other as usize, visited),
         }
-        let step = self.clock.step_apart(Ticks(time), Ticks(original), self.previous[location], Ticks(bound));
-        self.previous[location] = Some((Ticks(original), step.time));
         self.jumps += i128::from(step.jump.0);
         self.largest_advance = self.largest_advance.max(step.time - Ticks(time));
         step

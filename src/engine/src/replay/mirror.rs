@@ -13,11 +13,13 @@ use crate::matching::collectives::instances::{
 };
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
+use crate::matching::nearly_sorted::sort_nearly_sorted;
 use crate::matching::sync::{MirroredLinks, SyncTimeline};
 use crate::replay::program::Program;
 use clc_trace::{CommRank, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The mirrored `program`. Collective over the analysis ranks: receivers tell in which order messages were received, where that is
@@ -77,7 +79,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
         let mut events = channel.receives.mirrored(timeline.len());
         if !channel.receives.each().is_sorted() {
             messages.extend((0..channel.receives.len() as u32).rev());
-            messages.sort_by_key(|&k| std::cmp::Reverse(channel.receives.at(k as usize)));
+            sort_nearly_sorted(&mut messages, |&k| Reverse(channel.receives.at(k as usize)));
             events = messages.iter().map(|&k| from_end(timeline, channel.receives.at(k as usize))).collect();
         }
         outgoing.entry(channel.host).or_default().push(OtherEnd {
@@ -163,7 +165,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
             let mut order: Vec<InstanceIndex> = Vec::new();
             if !begins.each().is_sorted() {
                 order = (0..begins.len() as u32).map(InstanceIndex).collect();
-                order.sort_by_key(|&instance| begins.at(instance.place()));
+                sort_nearly_sorted(&mut order, |&instance| begins.at(instance.place()));
             }
             HostedMember {
                 rank: rank(member.rank),

@@ -18,6 +18,7 @@ use crate::matching::communicators::CommTable;
 use crate::matching::extracted::Extract;
 use crate::matching::hash::HashMap;
 use crate::matching::message_ends::{MessageEnd, NO_PROCESS};
+use crate::matching::nearly_sorted::sort_nearly_sorted;
 use crate::matching::sync::EventCoordinates;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use calls::{Calls, Inside};
@@ -202,7 +203,7 @@ impl<'a> Extractor<'a> {
                 self.out.sends.insert(key, sends);
             }
             if !receives.is_empty() {
-                receives.sort_unstable();
+                sort_nearly_sorted(&mut receives, |&posted| posted);
                 posted.insert(key, receives);
             }
         }
@@ -221,7 +222,7 @@ impl<'a> Extractor<'a> {
             self.out.receives.insert(key, list.into_iter().map(|(_, end)| end).collect());
         }
         for list in self.out.collectives.values_mut() {
-            list.sort_by_key(|participation| participation.begin);
+            sort_nearly_sorted(list, |participation| participation.begin);
         }
         self.out
     }
