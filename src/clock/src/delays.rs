@@ -93,8 +93,7 @@ impl Delays {
         let mut totals = Totals::default();
         for excesses in excesses {
             let shares = density.shares(excesses);
-            for part in 0..PARTS {
-                let (numbers, sums) = &mut totals[part];
+            for (part, (numbers, sums)) in totals.iter_mut().enumerate() {
                 for lane in 0..LANES {
                     numbers[lane] += shares[part][lane];
                     sums[lane] += shares[part][lane] * excesses[lane];
@@ -201,9 +200,10 @@ impl Density {
     #[inline(always)]
     fn parts(&self, excesses: &[f64; LANES]) -> [[f64; LANES]; PARTS] {
         let mut parts = [[0.0; LANES]; PARTS];
-        for part in 0..PARTS {
+        for (number, part) in parts.iter_mut().enumerate() {
+            let (height, rate) = (self.heights[number], self.rates[number]);
             for lane in 0..LANES {
-                parts[part][lane] = self.heights[part] * exp(-self.rates[part] * excesses[lane]) + f64::MIN_POSITIVE;
+                part[lane] = height * exp(-rate * excesses[lane]) + f64::MIN_POSITIVE;
             }
         }
         parts
