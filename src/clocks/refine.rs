@@ -226,12 +226,16 @@ impl<'a> Estimation<'a> {
     fn run(&mut self, transport: &mut dyn Transport, loaded: &mut LocalTrace) -> Result<Decision> {
         let out_of_range = || Decision::Nothing(OUT_OF_RANGE.to_owned());
         let (mut asked, mut looks): (Option<Vec<ClockInterval>>, usize) = (None, 0);
+        // The times are those of the recorded clocks, by which messages are seen first.
+        let mut begun = loaded.has_times_of(&self.refined);
         while looks < MOST_LOOKS {
             looks += 1;
             let decision = match asked.take() {
                 Some(stretches) => self.inspect(transport, loaded, &stretches)?,
                 None => {
-                    loaded.retime(self.inputs.opened.workers, &self.refined);
+                    if !std::mem::take(&mut begun) {
+                        loaded.retime(self.inputs.opened.workers, &self.refined);
+                    }
                     let (first, last) = span(transport, loaded, &self.refined)?.unwrap_or((0, 0));
                     if first <= -RANGE || last >= RANGE {
                         return Ok(out_of_range());

@@ -119,6 +119,15 @@ impl LocalTrace {
         });
     }
 
+    /// Whether times by these clocks are those by the clocks of the locations ([`LocalTrace::retime_by_locations`]).
+    pub(crate) fn has_times_of(&self, clocks: &RefinedClocks) -> bool {
+        self.shift == Ticks(0)
+            && self.locations.iter().enumerate().all(|(local, locations)| {
+                let clock = clocks.of(self.program.number(LocalTimeline::at(local)));
+                locations.iter().all(|location| location.clock == *clock)
+            })
+    }
+
     /// Makes the pre-synchronised times those of the clocks of the locations again.
     pub(crate) fn retime_by_locations(&mut self, workers: Workers) {
         let (locations, shift) = (&self.locations, self.shift.0);

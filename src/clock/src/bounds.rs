@@ -71,7 +71,8 @@ impl DirectedBounds {
             let at = map(to, bound.at);
             Bound { distance: at.saturating_sub(map(from, bound.at.saturating_sub(bound.distance))), at, ..*bound }
         };
-        let mut other = DirectedBounds { messages: self.messages, windows: Vec::new() };
+        let windows = Vec::with_capacity(self.windows.len().min(grid.count));
+        let mut other = DirectedBounds { messages: self.messages, windows };
         let (mut window, mut span) = (0, 0..0);
         for bound in self.windows.iter().map(|(_, bound)| seen(bound)) {
             if !span.contains(&bound.at) {

@@ -15,6 +15,28 @@ pub(super) struct Banded {
     stride: usize,
 }
 
+/// What two unknowns of each block have in the matrix: the places of their entries in the rows of a block.
+#[derive(Debug)]
+pub(super) struct PairEntries<'a> {
+    /// Entries of the rows of a block.
+    block: usize,
+    rows: &'a mut [f64],
+    own: [Option<usize>; 2],
+    joint: Option<usize>,
+}
+
+impl PairEntries<'_> {
+    /// Adds `weight` to both on the diagonal, and takes it from what joins them.
+    #[inline]
+    pub(super) fn add(&mut self, block: usize, weight: f64) {
+        let rows = &mut self.rows[block * self.block..];
+        self.own.iter().flatten().for_each(|own| rows[*own] += weight);
+        if let Some(joint) = self.joint {
+            rows[joint] -= weight;
+        }
+    }
+}
+
 /// How many entries are worked on at once. Four doubles fill a register of AVX2 ([`widest`]).
 const LANES: usize = 4;
 /// How many rows of a wide system are eliminated at once: with more of them, factors leave the registers.
@@ -42,6 +64,14 @@ impl Banded {
     pub(super) fn add(&mut self, i: usize, j: usize, value: f64) {
         let (low, high) = (i.min(j), i.max(j));
         self.rows[low * self.stride + (high - low)] += value;
+    }
+
+    /// The entries of two unknowns, or of one of them, and of what joins them, each in blocks of half the width.
+    pub(super) fn pair(&mut self, a: Option<usize>, b: Option<usize>) -> PairEntries<'_> {
+        let stride = self.stride;
+        let joint = a.zip(b).map(|(a, b)| a.min(b) * stride + a.abs_diff(b));
+        let [a, b] = [a, b].map(|own| own.map(|own| own * stride));
+        PairEntries { block: self.width / 2 * stride, rows: &mut self.rows, own: [a, b], joint }
     }
 
     /// Solves for `right`. Where the matrix is not positive definite, as far as rounding goes, the unknown is zero: a poor result, but never a wrong

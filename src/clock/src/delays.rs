@@ -45,7 +45,7 @@ const PRIOR: f64 = 0.5;
 impl Delays {
     /// The density of `excesses`, of which negative ones count as zero; the mean of no part is below `least`. All in ticks.
     pub(crate) fn learn(excesses: &[f64], least: f64) -> Delays {
-        let stride = excesses.len().div_ceil(SAMPLE).max(1);
+        let stride = Delays::stride(excesses.len());
         let mut sample: Vec<f64> = excesses.iter().step_by(stride).map(|excess| excess.max(0.0)).collect();
         let count = sample.len().max(1) as f64;
         let mean = sample.iter().sum::<f64>() / count;
@@ -64,6 +64,11 @@ impl Delays {
             );
         }
         delays
+    }
+
+    /// Of so many excesses every how many-th one is looked at.
+    pub(crate) fn stride(count: usize) -> usize {
+        count.div_ceil(SAMPLE).max(1)
     }
 
     /// The steps of expectation maximisation.
@@ -88,10 +93,10 @@ impl Delays {
         let mut totals = Totals::default();
         for excesses in excesses {
             let shares = density.shares(excesses);
-            for ((numbers, sums), share) in totals.iter_mut().zip(shares) {
+            for (part, (numbers, sums)) in totals.iter_mut().enumerate() {
                 for lane in 0..LANES {
-                    numbers[lane] += share[lane];
-                    sums[lane] += share[lane] * excesses[lane];
+                    numbers[lane] += shares[part][lane];
+                    sums[lane] += shares[part][lane] * excesses[lane];
                 }
             }
         }
@@ -195,10 +200,11 @@ impl Density {
     #[inline(always)]
     fn parts(&self, excesses: &[f64; LANES]) -> [[f64; LANES]; PARTS] {
         let mut parts = [[0.0; LANES]; PARTS];
-        for ((part, height), rate) in parts.iter_mut().zip(self.heights).zip(self.rates) {
-            part.iter_mut()
-                .zip(excesses)
-                .for_each(|(part, excess)| *part = height * exp(-rate * excess) + f64::MIN_POSITIVE);
+        for (number, part) in parts.iter_mut().enumerate() {
+            let (height, rate) = (self.heights[number], self.rates[number]);
+            for lane in 0..LANES {
+                part[lane] = height * exp(-rate * excesses[lane]) + f64::MIN_POSITIVE;
+            }
         }
         parts
     }
@@ -207,10 +213,12 @@ impl Density {
     #[inline(always)]
     fn shares(&self, excesses: &[f64; LANES]) -> [[f64; LANES]; PARTS] {
         let mut parts = self.parts(excesses);
-        let mut all = [0.0; LANES];
-        parts.iter().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
-        all.iter_mut().for_each(|all| *all = 1.0 / *all);
-        parts.iter_mut().for_each(|part| part.iter_mut().zip(all).for_each(|(part, all)| *part *= all));
+        for lane in 0..LANES {
+            let all = 1.0 / parts.iter().fold(0.0, |all, part| all + part[lane]);
+            for part in &mut parts {
+                part[lane] *= all;
+            }
+        }
         parts
     }
 

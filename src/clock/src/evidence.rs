@@ -6,7 +6,7 @@
 //! two models has a standard error, from stretches of the run.
 
 use super::delays::Delays;
-use super::latencies::{Latencies, Reading};
+use super::latencies::{Latencies, Reading, Travels};
 use super::observations::{Observations, OneWay};
 use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,19 @@ impl DelayModel {
         around: Option<f64>,
         workers: Workers,
     ) -> DelayModel {
-        let latencies = Latencies::new(observations, offsets, windows, reading, around, workers);
+        let travels = Travels::new(observations, offsets, windows, workers);
+        let latencies = Latencies::of(&travels, observations, offsets, windows, reading, around, workers);
+        DelayModel::with(latencies, observations, offsets, windows, workers)
+    }
+
+    /// The same with latencies that are known.
+    pub(super) fn with(
+        latencies: Latencies,
+        observations: &Observations,
+        offsets: &[f64],
+        windows: usize,
+        workers: Workers,
+    ) -> DelayModel {
         let directions = observations.directions();
         let delays = directions.map(workers, |_, block| {
             let mut excesses = Vec::new();
@@ -43,7 +55,10 @@ impl DelayModel {
                 let direction = latencies.at(at);
                 excesses.clear();
                 let messages = &observations.one_way[directions.messages(at)];
-                excesses.extend(OneWay::awaited(messages).map(|seen| direction.excess(seen, offsets, windows)));
+                // The others would not be looked at.
+                let stride = Delays::stride(OneWay::awaited(messages).count());
+                let awaited = OneWay::awaited(messages).step_by(stride);
+                excesses.extend(awaited.map(|seen| direction.excess(seen, offsets, windows)));
                 Delays::learn(&excesses, QUICKEST * observations.precision)
             });
             learned.collect::<Vec<Delays>>()

@@ -88,12 +88,22 @@ impl Latencies {
         around: Option<f64>,
         workers: Workers,
     ) -> Latencies {
+        let travels = Travels::new(observations, offsets, windows, workers);
+        Latencies::of(&travels, observations, offsets, windows, reading, around, workers)
+    }
+
+    /// The same from the travel times that these corrections show.
+    pub(super) fn of(
+        travels: &Travels,
+        observations: &Observations,
+        offsets: &[f64],
+        windows: usize,
+        reading: Reading,
+        around: Option<f64>,
+        workers: Workers,
+    ) -> Latencies {
         let directions = observations.directions();
-        let travels = directions.map(workers, |_, block| {
-            let held = block.filter(|direction| directions.is_held(*direction));
-            let messages = |direction: usize| &observations.one_way[directions.messages(direction)];
-            TravelTimes::new(held.map(messages), offsets, windows, reading)
-        });
+        let travels = &travels.blocks;
         let each = || travels.iter().flat_map(|travels| &travels.of);
         let floor = observations.floor;
         let spread = spread(each().map(|travel| travel.quarter - travel.quick).collect(), floor);
@@ -112,7 +122,10 @@ impl Latencies {
         let modes = || directions.map(workers, |block, _| travels[block].modes(spread)).into_iter().flatten();
         match reading {
             Reading::Mode => held().zip(modes()).for_each(|(direction, mode)| told[direction] = Some(mode)),
-            Reading::Edge(_) => held().zip(each()).for_each(|(direction, travel)| told[direction] = Some(travel.edge)),
+            Reading::Edge(share) => {
+                let edges = travels.iter().flat_map(|travels| travels.edges(share));
+                held().zip(edges).for_each(|(direction, edge)| told[direction] = Some(edge));
+            }
         }
         let back = |of: &[Option<f64>], direction: usize| directions.back(direction).and_then(|back| of[back]);
         let trips = directions.pairs().iter().enumerate().filter_map(|(direction, &(a, b))| {
@@ -209,15 +222,33 @@ impl Latencies {
     }
 }
 
+/// The travel times of all directions that a way leads back from, as some clocks show them; in blocks of directions.
+#[derive(Debug)]
+pub(super) struct Travels {
+    blocks: Vec<TravelTimes>,
+}
+
+impl Travels {
+    pub(super) fn new(observations: &Observations, offsets: &[f64], windows: usize, workers: Workers) -> Travels {
+        let directions = observations.directions();
+        let blocks = directions.map(workers, |_, block| {
+            let held = block.filter(|direction| directions.is_held(*direction));
+            let messages = |direction: usize| &observations.one_way[directions.messages(direction)];
+            TravelTimes::new(held.map(messages), offsets, windows)
+        });
+        Travels { blocks }
+    }
+}
+
 /// The travel times of some directions.
 #[derive(Debug)]
 struct TravelTimes {
-    /// In no order within a direction.
+    /// Within a direction in the order of [`Travel`].
     values: Vec<f64>,
     of: Vec<Travel>,
 }
 
-/// What the travel times of one direction say.
+/// What the travel times of one direction say. Those before a fourth part and before a twentieth part of them are the shortest; otherwise they are in no order.
 #[derive(Debug)]
 struct Travel {
     /// Where the values end.
@@ -225,54 +256,74 @@ struct Travel {
     /// The twentieth part and the fourth part of them are shorter.
     quick: f64,
     quarter: f64,
-    /// What [`Reading::Edge`] wants to know.
-    edge: f64,
 }
 
 impl TravelTimes {
-    fn new<'a>(
-        directions: impl Iterator<Item = &'a [OneWay]>,
-        offsets: &[f64],
-        windows: usize,
-        reading: Reading,
-    ) -> TravelTimes {
+    fn new<'a>(directions: impl Iterator<Item = &'a [OneWay]>, offsets: &[f64], windows: usize) -> TravelTimes {
         let (mut values, mut of) = (Vec::new(), Vec::new());
         for messages in directions {
             let begin = values.len();
+            values.reserve(messages.len());
             values.extend(OneWay::awaited(messages).map(|seen| seen.travel(offsets, windows)));
-            of.push(Travel::new(&mut values[begin..], begin, reading));
+            of.push(Travel::new(&mut values[begin..], begin));
         }
         TravelTimes { values, of }
     }
 
+    /// The directions and their values.
+    fn each(&self) -> impl Iterator<Item = (&Travel, &[f64])> {
+        let begins = std::iter::once(0).chain(self.of.iter().map(|travel| travel.end));
+        self.of.iter().zip(begins).map(|(travel, begin)| (travel, &self.values[begin..travel.end]))
+    }
+
+    /// What this share of the values of each direction is below ([`Reading::Edge`]).
+    fn edges(&self, share: f64) -> impl Iterator<Item = f64> {
+        let mut some = Vec::new();
+        self.each().map(move |(travel, values)| travel.edge(values, share, &mut some))
+    }
+
     /// Where the values of each direction are densest near their lower end.
     fn modes(&self, spread: f64) -> Vec<f64> {
-        let begins = std::iter::once(0).chain(self.of.iter().map(|travel| travel.end));
-        self.of.iter().zip(begins).map(|(travel, begin)| travel.mode(&self.values[begin..travel.end], spread)).collect()
+        self.each().map(|(travel, values)| travel.mode(values, spread)).collect()
     }
+}
+
+/// How many of so many values are before the twentieth part and the fourth part.
+fn before(count: usize) -> [usize; 2] {
+    [5, 25].map(|percent| count * percent / 100)
 }
 
 impl Travel {
     /// Of values, which are put into another order, and which begin at `begin` among others.
-    fn new(values: &mut [f64], begin: usize, reading: Reading) -> Travel {
+    fn new(values: &mut [f64], begin: usize) -> Travel {
         let end = begin + values.len();
         if values.is_empty() {
-            return Travel { end, quick: 0.0, quarter: 0.0, edge: 0.0 };
+            return Travel { end, quick: 0.0, quarter: 0.0 };
         }
-        let [quick_at, quarter_at] = [5, 25].map(|percent| values.len() * percent / 100);
+        let [quick_at, quarter_at] = before(values.len());
         let (below, &mut quarter, _) = values.select_nth_unstable_by(quarter_at, f64::total_cmp);
         let quick = match quick_at < quarter_at {
             true => *below.select_nth_unstable_by(quick_at, f64::total_cmp).1,
             false => quarter,
         };
-        let edge = match reading {
-            Reading::Mode => quick,
-            Reading::Edge(share) => {
-                let at = ((values.len() as f64 * share) as usize).min(values.len() - 1);
-                *values.select_nth_unstable_by(at, f64::total_cmp).1
-            }
+        Travel { end, quick, quarter }
+    }
+
+    /// What this share of its values is below; `some` is room for a part of them.
+    fn edge(&self, values: &[f64], share: f64, some: &mut Vec<f64>) -> f64 {
+        let Some(last) = values.len().checked_sub(1) else { return 0.0 };
+        let at = ((values.len() as f64 * share) as usize).min(last);
+        let [quick_at, quarter_at] = before(values.len());
+        let (begin, part) = match at {
+            at if at < quick_at => (0, &values[..quick_at]),
+            at if at == quick_at => return self.quick,
+            at if at < quarter_at => (quick_at + 1, &values[quick_at + 1..quarter_at]),
+            at if at == quarter_at => return self.quarter,
+            _ => (quarter_at + 1, &values[quarter_at + 1..]),
         };
-        Travel { end, quick, quarter, edge }
+        some.clear();
+        some.extend_from_slice(part);
+        *some.select_nth_unstable_by(at - begin, f64::total_cmp).1
     }
 
     /// Where the values are densest near their lower end.
@@ -353,6 +404,18 @@ fn redescending(excess: f64, scale: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::anchor::Anchor;
+
+    #[test]
+    fn every_share_of_the_values_is_found() {
+        for count in [1, 2, 3, 9, 21, 100, 257] {
+            let mut values: Vec<f64> = (0..count).map(|k| (k * 7919 % count) as f64).collect();
+            let travel = Travel::new(&mut values, 0);
+            for share in [0.0, 0.01, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0] {
+                let at = ((count as f64 * share) as usize).min(count - 1);
+                assert_eq!(travel.edge(&values, share, &mut Vec::new()), at as f64, "{count} {share}");
+            }
+        }
+    }
 
     #[test]
     fn the_latency_is_the_mean_of_both_directions() {

@@ -115,6 +115,7 @@ impl Problem<'_> {
                 }
             }
         }
+        let sightings = if self.leaning { self.sightings() } else { Vec::new() };
         for (round, &scale) in self.rounds.iter().enumerate() {
             let last = round + 1 == self.rounds.len();
             let rest = 1.0 - (round + 1) as f64 / self.rounds.len() as f64;
@@ -126,7 +127,7 @@ impl Problem<'_> {
             self.hold_anchors(&mut system, &x, self.firm && scale > 1.0);
             self.stiffen(&mut system, &x, false);
             if self.leaning {
-                self.lean(&mut system, &x);
+                self.lean(&mut system, &x, &sightings);
             }
             system.minimise(&mut x, if last { tolerance } else { Tolerance::STEP }, self.workers);
         }
@@ -160,18 +161,18 @@ impl Problem<'_> {
         let directions = self.observations.directions();
         for at in directions.by_pair() {
             let direction = latencies.at(at);
-            for seen in &self.observations.one_way[directions.messages(at)] {
+            let tie = |seen: &OneWay| {
                 let excess = direction.excess(seen, x, self.windows);
                 let trust = if seen.awaited || excess <= 0.0 {
                     direction.weight(excess, scale * latencies.spread)
                 } else {
                     0.0
                 };
-                if trust >= NEGLIGIBLE {
-                    let weight = trust / (latencies.spread * latencies.spread);
-                    system.tie(seen.window, [seen.a, seen.b], -excess, weight);
-                }
-            }
+                let weight = trust / (latencies.spread * latencies.spread);
+                (trust >= NEGLIGIBLE).then_some((seen.window, -excess, weight))
+            };
+            let (a, b) = directions.pairs()[at];
+            system.tie_all([a, b], self.observations.one_way[directions.messages(at)].iter().filter_map(tie));
         }
     }
 
@@ -212,11 +213,10 @@ impl Problem<'_> {
         let terms: Vec<(f64, f64)> = terms.into_iter().flatten().collect();
         for at in directions.by_pair() {
             let messages = directions.messages(at);
-            for (seen, (miss, weight)) in self.observations.one_way[messages.clone()].iter().zip(&terms[messages]) {
-                if *weight > 0.0 {
-                    system.tie(seen.window, [seen.a, seen.b], *miss, *weight);
-                }
-            }
+            let seen = self.observations.one_way[messages.clone()].iter().zip(&terms[messages]);
+            let ties = seen.map(|(seen, (miss, weight))| (seen.window, *miss, *weight));
+            let (a, b) = directions.pairs()[at];
+            system.tie_all([a, b], ties.filter(|(_, _, weight)| *weight > 0.0));
         }
     }
 
@@ -307,8 +307,7 @@ impl Problem<'_> {
 
     /// Slopes: where nothing is observed, a clock's drift returns to its mean. A frequency whose changes per window have the deviation q and that
     /// itself varies by ρ (of an Ornstein-Uhlenbeck process) has, besides the term of its changes, one of its size: q² / 4 ρ⁴ times its square.
-    fn lean(&self, system: &mut System<'_>, x: &[f64]) {
-        let seen = self.sightings();
+    fn lean(&self, system: &mut System<'_>, x: &[f64], seen: &[Sighting]) {
         let whole = |window: &usize| !self.is_cut(window + 1);
         let mut slopes = Vec::new();
         for (clock, (row, seen)) in x.chunks(self.windows).zip(seen.chunks(self.windows)).enumerate() {

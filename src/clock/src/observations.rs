@@ -173,7 +173,10 @@ impl Observations {
         let waits = AwaitedMessages::of(table);
         let looked = Look { table, grid, now, delay, waits: &waits };
         let mut result = Observations::default();
-        for (pair, of) in table.pairs.keys().zip(table.map_pairs(workers, |pair, forward| looked.at(pair, forward))) {
+        let found = table.map_pairs(workers, |pair, forward| looked.at(pair, forward));
+        result.one_way.reserve_exact(found.iter().map(|of| of.one_way.len()).sum());
+        result.two_way.reserve_exact(found.iter().map(|of| of.two_way.len()).sum());
+        for (pair, of) in table.pairs.keys().zip(found) {
             if of.indirect {
                 result.indirect.insert(*pair);
             }
@@ -314,7 +317,10 @@ impl Look<'_> {
         let backward = self.table.pairs.get(&(b, a)).map_or(&[][..], DirectedBounds::windows);
         let messages = forward.windows().iter().filter(|(_, bound)| bound.kind.is_message()).count();
         result.indirect = messages * DIRECTLY.1 < forward.windows().len() * DIRECTLY.0;
-        let mut trips = Vec::new();
+        let both = if a < b { forward.windows().len().min(backward.len()) } else { 0 };
+        let mut trips = Vec::with_capacity(both);
+        result.two_way.reserve_exact(both);
+        result.one_way.reserve_exact(forward.windows().len());
         let mut others = backward.iter().peekable();
         for &(window, f) in forward.windows().iter().filter(|(window, _)| (*window as usize) < self.grid.count) {
             let now = difference(window);

@@ -7,7 +7,7 @@
 use super::anchor::Anchor;
 use super::evidence::{DelayModel, Score, Stretches};
 use super::grid::Grid;
-use super::latencies::Reading;
+use super::latencies::{Latencies, Reading, Travels};
 use super::network::{LAST_ROUNDS, Problem};
 use super::observations::{Observations, Offsets};
 use super::sample::ClockSample;
@@ -204,8 +204,22 @@ impl<'a> Jury<'a> {
 
     /// Learns travel times from one half of messages and judges the other.
     fn judge_half(&self, halves: &[Observations; 2], half: usize, flat: &[f64], reading: Reading) -> Score {
-        let windows = self.trial.windows;
-        let learned = DelayModel::learn(&halves[half], flat, windows, reading, None, Workers::ONE);
+        let travels = Travels::new(&halves[half], flat, self.trial.windows, Workers::ONE);
+        self.judge_by(&travels, halves, half, flat, reading)
+    }
+
+    /// The same by the `travels` of the one half.
+    fn judge_by(
+        &self,
+        travels: &Travels,
+        halves: &[Observations; 2],
+        half: usize,
+        flat: &[f64],
+        reading: Reading,
+    ) -> Score {
+        let (windows, own) = (self.trial.windows, &halves[half]);
+        let latencies = Latencies::of(travels, own, flat, windows, reading, None, Workers::ONE);
+        let learned = DelayModel::with(latencies, own, flat, windows, Workers::ONE);
         learned.judge(&halves[1 - half], flat, windows, &self.stretches)
     }
 
@@ -214,7 +228,9 @@ impl<'a> Jury<'a> {
         let flat = self.seen(&self.trial.view.grid, offsets);
         let reading = |at: usize| EDGES.get(at).map_or(Reading::Mode, |share| Reading::Edge(*share));
         let halves = self.some.as_ref().unwrap_or(&self.trial.halves);
-        let scores = workers.map(EDGES.len() + 1, |at| self.judge_half(halves, 0, &flat, reading(at)));
+        // All readings go by the same travel times.
+        let travels = Travels::new(&halves[0], &flat, self.trial.windows, workers);
+        let scores = workers.map(EDGES.len() + 1, |at| self.judge_by(&travels, halves, 0, &flat, reading(at)));
         let best = scores.into_iter().enumerate().max_by(|one, other| one.1.mean().total_cmp(&other.1.mean()));
         let Some((at, mut score)) = best else { return Score::default() };
         let rest = if self.some.is_some() { 0..2 } else { 1..2 };

@@ -63,25 +63,34 @@ impl<'a> System<'a> {
     }
 
     /// Adds (d(b) - d(a) - miss)² · weight.
+    pub(super) fn tie(&mut self, window: u32, pair: [u32; 2], miss: f64, weight: f64) {
+        self.tie_all(pair, std::iter::once((window, miss, weight)));
+    }
+
+    /// The same for several windows of two clocks, given as window, miss and weight.
     #[inline]
-    pub(super) fn tie(&mut self, window: u32, [a, b]: [u32; 2], miss: f64, weight: f64) {
-        let (i, j) = (self.place(a as usize, window as usize), self.place(b as usize, window as usize));
-        self.right[i] -= weight * miss;
-        self.right[j] += weight * miss;
+    pub(super) fn tie_all(&mut self, [a, b]: [u32; 2], ties: impl Iterator<Item = (u32, f64, f64)>) {
         let clocks = self.clocks();
+        let row = |clock: u32| clock as usize * self.windows..(clock as usize + 1) * self.windows;
+        let (a_row, b_row) = (row(a), row(b));
+        let Ok([right_a, right_b]) = self.right.get_disjoint_mut([a_row, b_row]) else { return };
+        let mut pull = |window: u32, miss: f64, weight: f64| {
+            right_a[window as usize] -= weight * miss;
+            right_b[window as usize] += weight * miss;
+        };
         match &mut self.joint {
             Joint::Direct(matrix, places) => {
-                let begin = window as usize * (matrix.width() / 2);
-                let (a, b) = (places[a as usize], places[b as usize]);
-                a.iter().chain(&b).for_each(|own| matrix.add(begin + own, begin + own, weight));
-                if let (Some(a), Some(b)) = (a, b) {
-                    matrix.add(begin + a, begin + b, -weight);
+                let mut of_pair = matrix.pair(places[a as usize], places[b as usize]);
+                for (window, miss, weight) in ties {
+                    pull(window, miss, weight);
+                    of_pair.add(window as usize, weight);
                 }
             }
-            Joint::Ties(ties) => {
+            Joint::Ties(all) => all.extend(ties.map(|(window, miss, weight)| {
+                pull(window, miss, weight);
                 let begin = window * clocks as u32;
-                ties.push(Tie { i: begin + a.min(b), j: begin + a.max(b), weight });
-            }
+                Tie { i: begin + a.min(b), j: begin + a.max(b), weight }
+            })),
         }
     }
 

@@ -12,16 +12,34 @@ use crate::fit::Unmeasured;
 use crate::grid::Grid;
 use crate::latencies::Latencies;
 use crate::network::Problem;
-use crate::observations::Offsets;
+use crate::observations::{Observations, Offsets};
 use crate::quickest::half_trip;
 use crate::selection::{Choice, Jury, trial};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 use clc_trace::Ticks;
+use std::cell::OnceCell;
 
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle. Chosen by hand: a larger
 /// part may keep messages longer than they took, a smaller one gives back less of their latency.
 const CERTAIN: f64 = 0.875;
+
+/// For what straight lines may take the place of the estimate, if their score allows it.
+#[derive(Clone, Copy)]
+struct LineGrounds {
+    /// They are near the estimate, or as possible where no offset was recorded.
+    fits: bool,
+    /// They hold recorded offsets, and hardly any message contradicts them.
+    possible: bool,
+    /// They fit messages that are late nearly always.
+    waits: bool,
+}
+
+impl LineGrounds {
+    fn any(self) -> bool {
+        self.fits || self.possible || self.waits
+    }
+}
 
 impl Estimator {
     /// The clocks that were `solved` from a `problem` with its windows on `grid`, or straight lines in their place, with what is known where nothing was observed. `tables`: the bounds as they were measured, and, if that
@@ -93,37 +111,30 @@ impl Estimator {
         let jury = Jury::of_all(&view);
         let (mut estimated, measured) =
             (trial(&jury, problem, choice, self.workers), jury.judge(recorded, self.workers));
-        let own = jury.judge(solved, self.workers);
+        let workers = self.workers;
+        let judge = |offsets: &Offsets| jury.judge(offsets, workers);
+        let own = OnceCell::new();
         let rivals = self.straight(table, seen, &view.grid, problem.clocks).into_iter();
-        let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets, self.workers), rival));
-        let as_good = |score: &Score| score.gain(&estimated).is_no_loss() && score.gain(&own).is_no_loss();
-        let takes_its_place = |score: &Score, rival: &StraightClocks| {
-            let rows = &rival.composition.offsets;
-            let near = straight::are_near(rows, solved, seen.precision);
-            let possible = || {
-                let at_offsets =
-                    if view.anchors.is_empty() { near } else { straight::hold(rows, &view.anchors, seen.precision) };
-                let differs = straight::differ(rows, solved, seen);
-                at_offsets && differs && rival.method == Method::Hull && straight::are_possible(rows, seen)
-            };
-            let waits = || {
-                view.anchors.is_empty()
-                    && rival.method == Method::Hull
-                    && straight::fit_late_messages(rows, solved, seen)
-            };
+        let rivals = rivals.map(|rival| (self.grounds(&rival, &view, seen, unmeasured(map)), rival));
+        // Most lines are where no score helps them.
+        let rivals = rivals.filter(|(grounds, _)| grounds.any());
+        let mut rivals = rivals.map(|(grounds, rival)| (judge(&rival.composition.offsets), grounds, rival));
+        let takes_its_place = |score: &Score, grounds: LineGrounds| {
             let gain = score.gain(&estimated);
-            as_good(score) && (near || unmeasured(map) && straight::are_as_possible(rows, solved, seen))
-                || gain.is_feigned_loss() && possible()
-                || gain.is_loss_of_late_messages() && waits()
+            let as_good = || gain.is_no_loss() && score.gain(own.get_or_init(|| judge(solved))).is_no_loss();
+            grounds.fits && as_good()
+                || grounds.possible && gain.is_feigned_loss()
+                || grounds.waits && gain.is_loss_of_late_messages()
         };
         let (mut taken, mut without_steps) = (None, None);
         let joined = joined.filter(|joined| straight::differ(&joined.beside_steps, solved, seen));
-        let joined = joined.map(|joined| (jury.judge(&joined.beside_steps, self.workers), joined));
+        let joined = joined.map(|joined| (judge(&joined.beside_steps), joined));
         let joined = joined.filter(|(score, _)| {
             let feigned = score.gain(&estimated).is_loss_of_the_possible(seen.are_late());
             feigned || !straight::are_possible(solved, seen)
         });
-        let rival = rivals.find(|(score, rival)| takes_its_place(score, rival));
+        let rival = rivals.find(|(score, grounds, _)| takes_its_place(score, *grounds));
+        let rival = rival.map(|(score, _, rival)| (score, rival));
         // Of many clocks the mean of many round trips tells more than the quickest messages, if it tells about the same.
         let is_worse = |(score, joined): &(Score, JoinedClocks)| {
             rival.as_ref().is_some_and(|(other, rival)| {
@@ -144,12 +155,28 @@ impl Estimator {
         self.gain = Some(estimated.gain(&measured));
         let result = taken.as_ref().unwrap_or(solved);
         self.unmeasured = self.without_offsets(map, &view.grid, result).map(|(rows, anywhere)| {
-            let score = jury.judge(&rows, self.workers);
+            let score = judge(&rows);
             let contradiction = recorded::largest_difference(&map.offsets);
             let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
             Unmeasured { gain, estimated, anywhere, contradiction }
         });
         (taken.unwrap_or(view.now), without_steps)
+    }
+
+    /// Why a rival might take the place of the clocks of `view`, whatever it predicts; `unmeasured` if no offset was recorded.
+    fn grounds(&self, rival: &StraightClocks, view: &TrialData, seen: &Observations, unmeasured: bool) -> LineGrounds {
+        let (rows, solved) = (&rival.composition.offsets, &view.now);
+        let (hull, no_offsets) = (rival.method == Method::Hull, view.anchors.is_empty());
+        let near = straight::are_near(rows, solved, seen.precision);
+        let at_offsets = || if no_offsets { near } else { straight::hold(rows, &view.anchors, seen.precision) };
+        LineGrounds {
+            fits: near || unmeasured && straight::are_as_possible(rows, solved, seen),
+            possible: hull
+                && at_offsets()
+                && straight::differ(rows, solved, seen)
+                && straight::are_possible(rows, seen),
+            waits: hull && no_offsets && straight::fit_late_messages(rows, solved, seen),
+        }
     }
 
     /// Whether the clocks of `view` have run away from lines between hulls.

@@ -34,12 +34,22 @@ impl Estimator {
         let views: Vec<TrialData> = factors
             .into_iter()
             .map(|factor| match factor {
-                1 => TrialData { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
+                1 => TrialData { otherwise: fresh.cloned(), ..self.as_seen(table, grid, like, map) },
                 _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
             })
             .collect();
         let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
         select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
+    }
+
+    /// The messages of `table` in the windows of `grid`: those of the problem, unless fewer of them count in windows so short.
+    fn as_seen(&self, table: &BoundTable, grid: &Grid, problem: &Problem<'_>, map: &ClockMap) -> TrialData {
+        let window = grid.width as f64 / self.resolution as f64;
+        if self.grid.is_none() || self.limits.longest_delay(window) != self.limits.delay {
+            return self.view(table, *grid, map);
+        }
+        let (observations, anchors) = (problem.observations.clone(), problem.anchors.to_vec());
+        TrialData { grid: *grid, observations, now: self.interpolated(grid, map.bases.len()), otherwise: None, anchors }
     }
 
     /// Messages in windows of about this `width` instead of those of `grid`; `fresh` are other clocks to begin with, on `grid`.
