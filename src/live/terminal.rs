@@ -18,6 +18,12 @@ use std::time::Duration;
 /// if nothing moved.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// No column of the table of ranks is wider but that of calls: rank, node, state, for. Chosen by hand: names of nodes may be long, with the cluster's name at their end.
+const WIDEST: [usize; 4] = [10, 16, 12, 10];
+/// The column of calls is this wide at least, and a call takes no more lines. Chosen by hand: with fewer, lists of requests are cut; with more, few ranks fit on the screen.
+const LEAST: usize = 20;
+const MOST_LINES: usize = 3;
+
 /// Bytes of memory in the unit that is shown.
 const GIB: f64 = (1_u64 << 30) as f64;
 
@@ -157,32 +163,34 @@ impl Face {
         let rows = self.rows();
         // The last ones stay in sight.
         let first = self.first.min(rows.len().saturating_sub(1));
-        let cells = rows[first..].iter().map(|row| {
+        let cells = |row: &RankRow| [row.name(), row.host.clone(), row.state.clone(), duration(row.seconds)];
+        let head = ["rank", "node", "state", "for"];
+        // As wide as what is in them, of all ranks, so that nothing moves when they scroll; the rest is for the call.
+        let mut widths = head.map(str::len);
+        for row in &rows {
+            for ((width, most), cell) in widths.iter_mut().zip(WIDEST).zip(cells(row)) {
+                *width = cell.chars().count().min(most).max(*width);
+            }
+        }
+        let spaces = widths.len();
+        let left = usize::from(area.width).saturating_sub(widths.iter().sum::<usize>() + spaces).max(LEAST);
+        let lines = rows[first..].iter().map(|row| {
             let region = if row.region.is_empty() { String::new() } else { format!(" [{}]", row.region) };
             let style = match row.state.as_str() {
                 _ if row.rank.is_some_and(|rank| self.found.ranks.contains(&rank)) => Style::new().fg(Color::Red),
                 "computes" => Style::new().fg(Color::Green),
                 _ => Style::new(),
             };
-            Row::new([
-                row.name(),
-                row.host.clone(),
-                row.state.clone(),
-                duration(row.seconds),
-                format!("{}{region}", row.call).trim().to_owned(),
-            ])
-            .style(style)
+            let call = wrapped(format!("{}{region}", row.call).trim(), left);
+            let height = call.len() as u16;
+            let cells = cells(row).into_iter().chain([call.join("\n")]);
+            Row::new(cells).height(height).style(style)
         });
-        let widths = [
-            Constraint::Length(6),
-            Constraint::Length(12),
-            Constraint::Length(9),
-            Constraint::Length(8),
-            Constraint::Min(20),
-        ];
-        let head = Row::new(["rank", "node", "state", "for", "call, region"])
-            .style(Style::new().add_modifier(Modifier::UNDERLINED));
-        frame.render_widget(Table::new(cells, widths).header(head), area);
+        let columns = widths.iter().map(|width| Constraint::Length(*width as u16));
+        let columns = columns.chain([Constraint::Min(LEAST as u16)]);
+        let head =
+            Row::new(head.into_iter().chain(["call, region"])).style(Style::new().add_modifier(Modifier::UNDERLINED));
+        frame.render_widget(Table::new(lines, columns).header(head), area);
     }
 
     fn draw_nodes(&self, frame: &mut Frame, area: Rect) {
@@ -226,6 +234,35 @@ impl Face {
             .style(Style::new().add_modifier(Modifier::UNDERLINED));
         frame.render_widget(Table::new(cells, widths).header(head), area);
     }
+}
+
+/// A text in lines of this width, broken between words; what is beyond [`MOST_LINES`] is left out.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        while !word.is_empty() {
+            let Some(line) = lines.last_mut() else { break };
+            let used = line.chars().count();
+            let space = usize::from(used > 0);
+            if used + space + word.len() > width && used > 0 {
+                lines.push(String::new());
+                continue;
+            }
+            // One that is longer than a line is broken anywhere.
+            let rest = word.split_off(word.len().min(width.max(1)));
+            line.extend(std::iter::repeat_n(' ', space).chain(word));
+            word = rest;
+        }
+    }
+    if lines.len() > MOST_LINES {
+        lines.truncate(MOST_LINES);
+        if let Some(last) = lines.last_mut() {
+            let kept: String = last.chars().take(width.saturating_sub(1)).collect();
+            *last = format!("{kept}…");
+        }
+    }
+    lines
 }
 
 /// Load and available memory of a node.
@@ -337,8 +374,9 @@ mod tests {
             said.contains("rank 3 is missing in MPI_Barrier, operation 17") && said.contains("in region solve"),
             "{said}"
         );
-        assert_eq!(lines[5], "rank   node         state     for      call, region");
-        assert_eq!(lines[9], "3      n1           computes  45.0 s   [solve]");
+        assert_eq!(lines[5], "rank node state    for    call, region");
+        assert_eq!(lines[6], "0    n0   waits    42.0 s MPI_Barrier, operation 17 of MPI_COMM_WORLD");
+        assert_eq!(lines[9], "3    n1   computes 45.0 s [solve]");
         assert!(
             lines.iter().any(|line| line == "MPI_COMM_WORLD: MPI_Barrier 17, 3 of 4 wait, behind: rank 3"),
             "{lines:#?}"
@@ -361,6 +399,29 @@ mod tests {
     }
 
     #[test]
+    fn a_long_call_is_told_in_full() {
+        let mut face = face();
+        let call =
+            "MPI_Waitall, 4 requests: receives from ranks 12, 13 (tag 7), sends to ranks 12, 13 (tag 7) of solver.halo";
+        face.found.rows[1].call = call.to_owned();
+        face.found.rows[1].region = "exchange".to_owned();
+        face.found.rows[1].host = "a-node-with-a-long-name.of.some.cluster".to_owned();
+        let lines = drawn(&face);
+        let at = lines.iter().position(|line| line.starts_with("1 ")).expect("its row");
+        let column = lines[at].find("MPI_Waitall").expect("its call");
+        let told: Vec<&str> = (at..at + 3).map(|line| lines[line][column..].trim()).collect();
+        assert_eq!(told.join(" "), format!("{call} [exchange]"));
+        assert!(lines[at].starts_with("1    a-node-with-a-lo waits "), "{lines:#?}");
+        assert!(lines[at + 3].starts_with("2 ") && lines[at + 3][column..].starts_with("MPI_Barrier"), "{lines:#?}");
+        // One that does not end takes three lines.
+        face.found.rows[1].call = "requests ".repeat(99);
+        let lines = drawn(&face);
+        assert!(lines[at + 2].ends_with('…') && lines[at + 3].starts_with("2 "), "{lines:#?}");
+        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrapped("abcdefgh ij", 5), ["abcde", "fgh", "ij"]);
+    }
+
+    #[test]
     fn a_long_sentence_is_not_cut_while_there_is_room() {
         let mut face = face();
         let wait =
@@ -370,12 +431,12 @@ mod tests {
         let lines = drawn(&face);
         let said = lines.iter().position(|line| line.ends_with("and 2 more")).expect("the end of the sentence");
         assert!((4..=9).contains(&said), "{lines:#?}");
-        assert_eq!(lines[said + 2], "rank   node         state     for      call, region");
+        assert_eq!(lines[said + 2], "rank node state    for    call, region");
         assert!(lines[said + 6].starts_with("3 ") && lines[19].starts_with("q quit"), "{lines:#?}");
         // Half of the screen is for the ranks, however long it is.
         face.found.sentence = face.found.sentence.repeat(9);
         let lines = drawn(&face);
-        assert_eq!(lines[11], "rank   node         state     for      call, region");
+        assert_eq!(lines[11], "rank node state    for    call, region");
         assert!(lines[15].starts_with("3 ") && lines[19].starts_with("q quit"), "{lines:#?}");
     }
 }

@@ -128,9 +128,10 @@ fn found(threads: &[Vec<TimedEvent>], jump: ClockJump) -> Option<(i64, i64)> {
     // Between the packets, it was at one time as likely as at another, and the longer a pause is, the likelier in it.
     let whole = (until - from + jump.rise).max(1) as f64;
     let by_chance = |(begin, end): (i64, i64)| ((end - begin + jump.rise).max(1) as f64 / whole).ln();
+    // It did jump between them, even if each pause there would be likelier without.
     place(threads, beside, (MORE_DECISIVE, MORE_DECISIVE), |_| 0.0)
-        .or_else(|| place(threads, jump, (0.0, DECISIVE), by_chance))
-        .or_else(|| place(threads, jump, (0.0, DECISIVE), |_| 0.0))
+        .or_else(|| place(threads, jump, (f64::NEG_INFINITY, DECISIVE), by_chance))
+        .or_else(|| place(threads, jump, (f64::NEG_INFINITY, DECISIVE), |_| 0.0))
 }
 
 /// The pause of all threads of a node in which its clock jumped, if that is so much likelier than that it did not, and than any other one.
@@ -270,6 +271,25 @@ mod tests {
         }
         // By the lengths of the pauses alone, 6 and 15.
         assert!(right > wrong + 5, "{right} right and {wrong} wrong of 80");
+    }
+
+    /// As it is shown, the pause is as long as others; without the jump, nobody else's was. But the next one would be as short as none.
+    #[test]
+    fn between_the_packets_it_jumped_even_if_each_pause_is_likelier_as_it_is() {
+        let (jumps, by, mut time) = (100, 500_000, 0);
+        let mut events = Vec::new();
+        for call in 0..200_i64 {
+            let uneven = call * 7_919 % 100_000;
+            time += match call {
+                call if call == jumps => 13_230_000 + by,
+                call if call % 20 == 7 => 13_680_000 + uneven,
+                _ => 10_050_000 + uneven,
+            };
+            events.extend([(time, 6), (time + 5_000, 7)]);
+        }
+        let pause = (events[2 * jumps as usize - 1].0, events[2 * jumps as usize].0);
+        let between = (pause.0 + 1_000_000, pause.1 + 5_000_000);
+        assert_eq!(found(&[events], ClockJump { between, rise: -by }), Some((between.0, pause.1)));
     }
 
     #[test]

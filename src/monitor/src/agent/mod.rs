@@ -140,7 +140,9 @@ fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Re
         peers.run(&shared.job, LOOK)?;
         peers.put(&lock(&shared.data));
         peers.set(&mut lock(&shared.settings));
-        *lock(&shared.heard) = peers.heard();
+        if let Some(heard) = peers.heard() {
+            *lock(&shared.heard) = heard;
+        }
         let (seen, alive, quiet, ranks) = {
             let mut local = lock(&shared.local);
             local.look();

@@ -26,6 +26,9 @@ const SUMMARY: u16 = 0x103;
 /// How often the directory is looked at for new agents, and how often the clocks are read. Chosen by hand: more often burdens a shared file system,
 /// less often meets new agents later.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often what is known of others is written down for those who ask, if nothing happens to a node. Chosen by hand: more often takes time for nothing,
+/// less often makes the data of nodes older.
+const TELL: Duration = Duration::from_millis(150);
 /// How often a group tells all others what it has and does: some 80 bytes, which each node passes on four times; in large jobs less often.
 const SUMMARISE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(30)];
 /// So many of the latest round trips to a node are looked at for the quickest one. Chosen by hand: with more, a route that has become slower is
@@ -34,7 +37,7 @@ const TRIPS: usize = 32;
 /// How often the next node of the group gets a packet that only tells of clocks, in jobs of so many nodes at most: 70 kbit/s. When a clock has jumped is known as well as packets are dense, but an
 /// agent that sends one every 10 ms takes 0.23 % of a core more, which many nodes pay for a jump of one of them. In larger jobs there are none: with one every 50 ms, an agent of 64 takes 0.54 %, without 0.40 %.
 const CLOCKS: (u32, Duration) = (16, Duration::from_millis(10));
-/// So many nodes are a large job. Chosen by hand: in smaller ones, a second packet of clocks (7 kbit/s) is little beside the rest.
+/// So many nodes are a large job, in which groups tell others less often. Chosen by hand: in smaller ones, that is little beside the rest.
 const LARGE: u32 = 256;
 /// No packet is longer.
 const LONGEST: usize = 1 << 16;
@@ -95,6 +98,9 @@ pub(super) struct AgentPeers {
     socket: UdpSocket,
     joined: BTreeSet<u32>,
     looked: Option<Instant>,
+    /// When others were told last what is known, and whether a node has come, gone or fallen silent since.
+    told: Option<Instant>,
+    changed: bool,
     trips: BTreeMap<u32, VecDeque<RoundTrip>>,
     buffer: Vec<u8>,
     data: BTreeMap<String, String>,
@@ -124,9 +130,8 @@ impl AgentPeers {
         config.interval = (job.about.interval * 1e9) as u64;
         config.cleanup = 10 * config.interval;
         config.consensus = config.interval;
-        // 7 kbit/s each: in large jobs lists and data take more.
         let large = job.about.nodes.is_some_and(|nodes| nodes > LARGE);
-        config.clock_packets = if large { 1 } else { 2 };
+        config.clock_packets = clock_packets(job.about.nodes);
         config.clock_every = clock_packets_every(job.about.nodes);
         if let Some(nodes) = job.about.nodes {
             config = config.layered(nodes);
@@ -139,6 +144,8 @@ impl AgentPeers {
             socket,
             joined: BTreeSet::new(),
             looked: None,
+            told: None,
+            changed: false,
             trips: BTreeMap::new(),
             buffer: vec![0; LONGEST],
             data: BTreeMap::new(),
@@ -194,7 +201,7 @@ impl AgentPeers {
             }
         }
         // Members say what became of others.
-        let _ = self.node.events();
+        self.changed |= !self.node.events().is_empty();
         let name = |id| self.node.member(id).map(|member| member.name.to_owned());
         self.neighbours.compare(clock::raw(), |id| real_ahead(&self.node, id), name);
         Ok(())
@@ -239,10 +246,10 @@ impl AgentPeers {
         if self.log.as_ref().is_none_or(ClockLog::is_half_full) {
             self.node.stop_clock_packets();
         }
-        let new =
-            AgentFile::all(job).into_iter().filter(|agent| agent.ended.is_none() && agent.number != self.node.id().0);
-        for agent in new.collect::<Vec<_>>() {
-            if self.joined.insert(agent.number) {
+        let own = self.node.id().0;
+        for agent in AgentFile::those(job, |number| number != own && !self.joined.contains(&number)) {
+            self.joined.insert(agent.number);
+            if agent.ended.is_none() {
                 self.node.join(agent.gossip);
             }
         }
@@ -290,8 +297,16 @@ impl AgentPeers {
         }
     }
 
-    /// All that is known of others.
-    pub(super) fn heard(&self) -> PeerView {
+    /// All that is known of others, if that is due or something has happened to one of them.
+    pub(super) fn heard(&mut self) -> Option<PeerView> {
+        if !self.changed && self.told.is_some_and(|told| told.elapsed() < TELL) {
+            return None;
+        }
+        (self.changed, self.told) = (false, Some(Instant::now()));
+        Some(self.view())
+    }
+
+    fn view(&self) -> PeerView {
         let resources = Quantity::ALL.iter().filter_map(|quantity| {
             let value = self.reading.get(*quantity)?;
             Some((quantity.name().to_owned(), value, quantity.unit().to_owned()))
@@ -373,6 +388,11 @@ fn real_ahead(node: &Node, id: NodeId) -> Option<i64> {
     real(id)?.checked_sub(real(node.id())?)
 }
 
+/// How many packets that only tell of clocks follow a message within the group: 7 kbit/s each. The first is already as quick as any; a second one costs a node some 20 packets per second, which come and go.
+fn clock_packets(nodes: Option<u32>) -> u32 {
+    if nodes.is_none_or(|nodes| nodes <= CLOCKS.0) { 2 } else { 1 }
+}
+
 /// How often the next node of the group gets a packet that only tells of clocks, in nanoseconds; 0 is never.
 fn clock_packets_every(nodes: Option<u32>) -> u64 {
     let (most, every) = CLOCKS;
@@ -387,5 +407,6 @@ mod tests {
     fn packets_tell_of_clocks_only_where_there_are_few_nodes() {
         let every = [None, Some(2), Some(16), Some(17), Some(100_000)].map(clock_packets_every);
         assert_eq!(every.map(|every| every / 1_000_000), [10, 10, 10, 0, 0]);
+        assert_eq!([None, Some(16), Some(17), Some(100_000)].map(clock_packets), [2, 2, 1, 1]);
     }
 }

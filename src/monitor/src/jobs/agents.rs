@@ -72,8 +72,15 @@ impl AgentFile {
 
     /// All agents of a job, in the order of their numbers.
     pub fn all(job: &Job) -> Vec<AgentFile> {
+        AgentFile::those(job, |_| true)
+    }
+
+    /// The agents with these numbers; the files of others are not read.
+    pub(crate) fn those(job: &Job, wanted: impl Fn(u32) -> bool) -> Vec<AgentFile> {
         let entries = job.directory.join("agents").read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
         let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        let number = |path: &PathBuf| path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+        let files = files.filter(|path| number(path).is_some_and(&wanted));
         let mut agents: Vec<AgentFile> = files.filter_map(|path| read_json(&path).ok()).collect();
         agents.sort_by_key(|agent| agent.number);
         agents

@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 const SLOT: usize = slot::REGIONS + 8 * layout::REGIONS;
 /// Bytes of the header that change.
 const HEADER: usize = field::LATEST_ANCHOR + 8;
+/// What the kernel knows of a process that nobody asks about may be so many seconds old: its end is told at once by other means. Chosen by hand: shorter reads two files of
+/// the kernel's more often, longer sees later that it was stopped.
+const STATUS: f64 = 0.35;
 /// How long after a test in vain a process still counts as testing, in seconds. Chosen by hand: shorter calls a program that polls now and then
 /// computing, longer shows a test that is over.
 const TESTING: f64 = 1.0;
@@ -30,6 +33,10 @@ pub struct StateFile {
     /// What it was seen to be when it was looked at before: tests in vain, when their number changed, and what the kernel said.
     vain: (u64, f64),
     life: (Life, f64),
+    /// What the kernel said, and when.
+    kernel: Option<(ProcessStatus, f64)>,
+    /// What it has had of a core, as of then.
+    had: CoreTime,
     /// Its moves and phase, and what it had had of a core when it was first seen to have made no further one.
     unmoved: ((u64, Phase), Option<CoreTime>),
 }
@@ -73,6 +80,8 @@ impl StateFile {
             started: 0,
             vain: (0, 0.0),
             life: (Life::Runs, now()),
+            kernel: None,
+            had: CoreTime::default(),
             unmoved: ((u64::MAX, Phase::Init), None),
         };
         let header = state.part(0, HEADER)?;
@@ -122,7 +131,7 @@ impl StateFile {
     /// The file cannot be read.
     pub(crate) fn pulse(&mut self) -> Result<RankState> {
         let header = self.part(0, HEADER)?;
-        Ok(self.outline(&header, &clock(&header))?.0)
+        Ok(self.outline(&header, &clock(&header), STATUS)?.0)
     }
 
     /// What the process is doing now. Of its communicators, those that the call is about and `wanted` ones are told.
@@ -132,7 +141,7 @@ impl StateFile {
     pub(crate) fn look(&mut self, wanted: &BTreeSet<u64>) -> Result<RankState> {
         let header = self.part(0, HEADER)?;
         let clock = clock(&header);
-        let (mut state, calls) = self.outline(&header, &clock)?;
+        let (mut state, calls) = self.outline(&header, &clock, 0.0)?;
         let comms = self.comms()?;
         let tests = now() - self.vain.1 < TESTING;
         // Of several threads the one that has waited longest is the one to look at.
@@ -167,8 +176,16 @@ impl StateFile {
     }
 
     /// Everything but its call, its regions and its communicators; and the slots of its threads.
-    fn outline(&mut self, header: &Words, clock: &CounterClock) -> Result<(RankState, Vec<Words>)> {
-        let kernel = ProcessStatus::look(self.process, self.started);
+    /// What the kernel knows of it may be so many seconds old.
+    fn outline(&mut self, header: &Words, clock: &CounterClock, old: f64) -> Result<(RankState, Vec<Words>)> {
+        let fresh = self.kernel.is_some_and(|(_, looked)| (0.0..old).contains(&(now() - looked)));
+        let kernel = match self.kernel {
+            Some((kernel, _)) if fresh => kernel,
+            _ => ProcessStatus::look(self.process, self.started),
+        };
+        if !fresh {
+            self.kernel = Some((kernel, now()));
+        }
         if kernel.life != self.life.0 && self.life.0 != Life::Gone {
             self.life = (kernel.life, now());
         }
@@ -211,7 +228,11 @@ impl StateFile {
         if state.vain != self.vain.0 {
             self.vain = (state.vain, now());
         }
-        state.unmoved = self.core_time((state.moves, state.phase), state.cpu);
+        // From when it is first seen not to move on.
+        if !fresh || self.unmoved.0 != (state.moves, state.phase) || self.unmoved.1.is_none() {
+            self.had = self.core_time((state.moves, state.phase), state.cpu);
+        }
+        state.unmoved = self.had;
         Ok((state, calls))
     }
 
