@@ -93,6 +93,10 @@ pub fn estimate(messages: &[ClockMessage], options: &Options) -> Result<Estimate
         offsets,
         own: Vec::new(),
     };
+    // What is known of a pair is put together once: messages of different pairs may alternate.
+    let mut by_pair = messages.to_vec();
+    by_pair.sort_by_key(|message| (message.from, message.to));
+    let messages = &by_pair[..];
     let mut estimator = Estimator::new(&map, options.resolution, options.method, options.reference, options.limits)
         .with_workers(options.workers)
         .with_jumps(options.jumps);
