@@ -25,7 +25,7 @@ use clc_trace::{
     CurveStretch, Event, EventNumber, Fraction, MpiRank, OneSided, Position, Result, Shape, Ticks, TimelineNumber,
 };
 use controlled_logical_clock::Parameters;
-use controlled_logical_clock::backward::{CurveKnot, Demand, amortise};
+use controlled_logical_clock::backward::{Corner, amortise};
 use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -224,20 +224,20 @@ fn receive_bounds(bencher: Bencher) {
 fn backward_curve(bencher: Bencher, per_mille: usize) {
     let times = times();
     let mut level = 0;
-    let mut knots = Vec::new();
+    let (mut corners, mut bounds) = (Vec::new(), vec![None; times.len()]);
     for i in 0..times.len() / 2 {
         // A send with some room, then a receive.
-        let (send, room) = (2 * i as u32, 500 + (i as i64 * 37) % 5_000);
-        knots.push(CurveKnot { level: Ticks(level + room), index: send, demand: Demand::UpperBound });
+        let (send, room) = (2 * i, 500 + (i as i64 * 37) % 5_000);
+        bounds[send] = Some(Ticks(level + room));
         if (i * 7919) % 1000 < per_mille {
             level += 400;
-            knots.push(CurveKnot { level: Ticks(level), index: send + 1, demand: Demand::Corner });
+            corners.push(Corner { index: send as u32 + 1, level: Ticks(level) });
         }
     }
     let slope = Fraction::from_f64(0.01).expect("a slope");
     let mut segments = Vec::new();
     bencher.counter(ItemsCount::new(EVENTS / 2)).bench_local(|| {
-        amortise(|index| times[index as usize], &knots, slope, &mut segments);
+        amortise(|index| times[index as usize], &corners, |index, _| bounds[index as usize], slope, &mut segments);
     });
 }
 
