@@ -81,7 +81,8 @@ impl Line {
         let mut number = question.load(Ordering::Relaxed) & !END;
         for _ in 0..ROW {
             number += 1;
-            let asked = clock::before();
+            // Not before the last answer has been seen to be whole: then it would be too early.
+            let asked = clock::after();
             compiler_fence(Ordering::SeqCst);
             question.store(number, Ordering::Release);
             if !until(|| answer.number.load(Ordering::Acquire) == number) {
