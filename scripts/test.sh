@@ -55,8 +55,8 @@ alone=(--exclude=clc-trace --exclude=clc-otf2 --exclude=clc-clock --exclude=cont
 run_tests open-mpi --workspace "${alone[@]}" --lib --bins --tests
 cargo test --locked --workspace --doc "${alone[@]}"
 scripts/standalone.sh
-CLC_REPLAY=target/debug/clc-replay scripts/accuracy --check >/dev/null
-CLC_REPLAY=target/debug/clc-replay scripts/accuracy_waits --check >/dev/null
+CLC_REPLAY=$target/debug/clc-replay scripts/accuracy --check >/dev/null
+CLC_REPLAY=$target/debug/clc-replay scripts/accuracy_waits --check >/dev/null
 # Only what calls MPI, and what is built on that, has to be built for MPICH as well: the program, and the test that calls MPI itself. Other tests start the
 # program, so those that have been built for Open MPI start the one for MPICH.
 scripts/seed_target.sh "$target" target-mpich mpi mpi-sys clc-engine clc-replay
@@ -66,7 +66,7 @@ export CLC_REPLAY_MPICH=target-mpich/debug/clc-replay
 CLC_REPLAY_PROGRAM=$CLC_REPLAY_MPICH MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich run_tests mpich-program --test=program mpi_runs:: many_communicators::context_ids
 # Of the faults, those on four ranks: signals in every part of a run, cycles, calls that fail. The others are the same up to the launcher.
 CLC_REPLAY_PROGRAM=$CLC_REPLAY_MPICH MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich run_tests mpich-faults --test=faults ::4
-CLC_REPLAY=target/debug/clc-replay scripts/soak --short
+CLC_REPLAY=$target/debug/clc-replay scripts/soak --short
 scripts/scaling --check
 scripts/bench --check
 { set +x; } 2>/dev/null
