@@ -6,7 +6,7 @@
 //! two models has a standard error, from stretches of the run.
 
 use super::delays::Delays;
-use super::latencies::{Latencies, Reading, Travels};
+use super::latencies::{Latencies, Reading};
 use super::observations::{Observations, OneWay};
 use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
@@ -35,8 +35,7 @@ impl DelayModel {
         around: Option<f64>,
         workers: Workers,
     ) -> DelayModel {
-        let travels = Travels::new(observations, offsets, windows, workers);
-        let latencies = Latencies::of(&travels, observations, offsets, windows, reading, around, workers);
+        let latencies = Latencies::new(observations, offsets, windows, reading, around, workers);
         DelayModel::with(latencies, observations, offsets, windows, workers)
     }
 

@@ -44,12 +44,17 @@ pub(super) fn hold(offsets: &Offsets, anchors: &[Anchor], precision: f64) -> boo
 pub(super) const EARLY: f64 = 3.0;
 pub(super) const FEW: f64 = 5e-4;
 
-/// How many messages arrive before they were sent.
-fn early(offsets: &Offsets, seen: &Observations) -> usize {
+/// By how much messages arrive before they were sent, those that do, beyond what observations are known to.
+fn contradictions(offsets: &Offsets, seen: &Observations) -> Vec<f64> {
     let windows = offsets.first().map_or(0, Vec::len);
     let offsets: Vec<f64> = offsets.iter().flatten().copied().collect();
-    let is_early = |seen: &&OneWay, precision: f64| seen.travel(&offsets, windows) < -EARLY * precision;
-    seen.one_way.iter().filter(|one| is_early(one, seen.precision)).count()
+    let early = |one: &OneWay| -EARLY * seen.precision - one.travel(&offsets, windows);
+    seen.one_way.iter().map(early).filter(|early| *early > 0.0).collect()
+}
+
+/// How many messages arrive before they were sent.
+fn early(offsets: &Offsets, seen: &Observations) -> usize {
+    contradictions(offsets, seen).len()
 }
 
 /// Whether hardly any message arrives before it was sent.
@@ -83,12 +88,6 @@ const LOST: f64 = 100.0;
 /// How many times as much as they contradict the lines messages contradict an estimate, in the sum over all messages, that has run away. (Of a recording of a conjugate gradient, five times: 64 us from the truth, 6.9 with lines.)
 const CONTRADICTED: f64 = 3.0;
 
-/// By how much messages arrive before they were sent, in the sum over all of them.
-fn contradiction(offsets: &[f64], windows: usize, seen: &Observations) -> f64 {
-    let early = |one: &OneWay| (-EARLY * seen.precision - one.travel(offsets, windows)).max(0.0);
-    seen.one_way.iter().map(early).sum()
-}
-
 /// Whether an estimate has run away from `lines` between hulls: messages contradict it, and it is farther from the lines (in the root mean square) than half a round trip, and
 /// than any message that contradicts those shows, or they contradict those by much less; or it is very much farther. Where clocks bend so much that no line is possible, messages contradict the lines by about as much as the clocks bend.
 pub(super) fn has_run_away(estimate: &Offsets, lines: &Offsets, seen: &Observations) -> bool {
@@ -99,10 +98,9 @@ pub(super) fn has_run_away(estimate: &Offsets, lines: &Offsets, seen: &Observati
     let apart = (squares.sum::<f64>() / flat.len().max(1) as f64).sqrt();
     let half_trip = seen.quick_half_trip().unwrap_or(0.0);
     let shown = worst.max(half_trip);
-    let contradicted = early(estimate, seen);
-    let astray = contradicted >= SEVERAL && contradicted as f64 > ASTRAY * seen.one_way.len() as f64;
-    let own: Vec<f64> = estimate.iter().flatten().copied().collect();
-    let worse = || contradiction(&own, windows, seen) > CONTRADICTED * contradiction(&flat, windows, seen);
+    let [own, of_lines] = [estimate, lines].map(|offsets| contradictions(offsets, seen));
+    let astray = own.len() >= SEVERAL && own.len() as f64 > ASTRAY * seen.one_way.len() as f64;
+    let worse = || own.iter().sum::<f64>() > CONTRADICTED * of_lines.iter().sum::<f64>();
     apart > LOST * shown || astray && apart > half_trip && (apart > worst || worse())
 }
 
