@@ -274,9 +274,14 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     if remaining.worst > LARGER * worst || remaining.worst > worst && remaining.mean > HALF * left.mean {
         return Some("the estimated clocks would leave a worse violation than the recorded ones do".into());
     }
-    let unknown = worst < UNKNOWN * fit.half_trip;
-    if unknown && !fit.gain.is_some_and(|gain| gain.is_significant()) {
+    let significant = fit.gain.is_some_and(|gain| gain.is_significant());
+    // A few messages tell no more than what their violations show.
+    let unknown = worst < UNKNOWN * fit.half_trip || fit.few && worst < fit.doubt;
+    if unknown && !significant {
         return Some("the violations of the recorded clocks are within the uncertainty of an estimate".into());
+    }
+    if fit.steep && !significant && after.saturating_mul(FEW_LEFT) > before {
+        return Some("the estimated clocks would drift apart as no clocks do, and leave many violations".into());
     }
     // Without a significant gain, violations explain no more than what they show.
     let shown = fit.offsets.most.is_none() || fit.anywhere <= PROVEN * worst;

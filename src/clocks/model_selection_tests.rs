@@ -275,3 +275,25 @@ fn explained_violations_explain_no_more_than_they_show() {
     assert!(reason(13_000.0, 0.22, measured).contains("significantly"));
     assert_eq!((reason(12_700.0, 0.22, measured), reason(13_000.0, 0.4, measured)), (String::new(), String::new()));
 }
+
+#[test]
+fn clocks_that_drift_apart_as_none_do_need_a_significant_gain() {
+    let reason = |fit: ClockFit, after| objection(&fit, &left(1500, 450_000.0), &left(after, 0.0)).unwrap_or_default();
+    let steep = ClockFit { steep: true, ..fit(3000.0, 300_000.0, 4.0, 3.0) };
+    assert!(reason(steep, 151).contains("as no clocks do"));
+    assert_eq!(reason(steep, 150), "", "a tenth of the violations is left");
+    assert_eq!(reason(ClockFit { gain: Some(Gain { mean: 4.0, error: 0.3 }), ..steep }, 360), "");
+    assert_eq!(reason(ClockFit { steep: false, ..steep }, 360), "");
+    // Where nobody has measured them, lines may do.
+    assert!(reason(ClockFit { offsets: AtOffsets::default(), ..steep }, 360).contains("as no clocks do"));
+}
+
+#[test]
+fn a_few_messages_do_not_tell_more_than_their_violations_show() {
+    let reason = |fit: ClockFit| objection(&fit, &left(8, 985.0), &left(0, 0.0)).unwrap_or_default();
+    let vague =
+        ClockFit { half_trip: 37.0, doubt: 1100.0, offsets: AtOffsets::default(), ..fit(0.0, 900.0, -30.0, 35.0) };
+    assert!(reason(ClockFit { few: true, ..vague }).contains("within the uncertainty"));
+    assert_eq!(reason(vague), "", "many messages");
+    assert_eq!(reason(ClockFit { few: true, doubt: 900.0, ..vague }), "");
+}

@@ -76,7 +76,8 @@ pub(crate) fn refine(
     if let Some(refused) =
         selected.as_ref().filter(|selected| inputs.recorded.is_empty() && may_be_straight(options.presync, selected))
     {
-        let mut lines = Estimation::begin(&inputs, Method::Hull, estimation.split.clone())?;
+        let method = broadcast_value(transport, AnalysisRank::FIRST, estimation.estimator.lines_instead())?;
+        let mut lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
         let straight = lines.settle(transport, loaded, options, recorded_length, progress)?;
         if let Some(straight) = straight.filter(|straight| straight.clocks == SelectedClocks::Estimated) {
             let reason = format!("{}; with straight lines {}", refused.reason, straight.reason);

@@ -1,6 +1,6 @@
 //! What the settled clocks are in the end, and how they compare with the recorded ones and with straight lines.
 
-use super::joined::JoinedClocks;
+use super::joined::{JoinedClocks, LinesBesideSteps};
 use super::start::misfits;
 use super::straight::{self, StraightClocks};
 use super::tied::tied;
@@ -151,7 +151,9 @@ impl Estimator {
             (self.lines, self.towards) = (rival.lines, rival.composition.towards);
             self.straight = Some(rival.method);
         }
-        self.strayed = taken.is_none() && unmeasured(map) && self.has_run_away(table, &view);
+        if unmeasured(map) {
+            (self.strayed, self.instead) = self.beside_lines(table, &view, seen, taken.as_ref());
+        }
         self.gain = Some(estimated.gain(&measured));
         let result = taken.as_ref().unwrap_or(solved);
         self.unmeasured = self.without_offsets(map, &view.grid, result).map(|(rows, anywhere)| {
@@ -179,9 +181,38 @@ impl Estimator {
         }
     }
 
-    /// Whether the clocks of `view` have run away from lines between hulls.
-    fn has_run_away(&self, table: &BoundTable, view: &TrialData) -> bool {
-        let lines = self.hulls_beside_steps(table, &view.grid, view.now.len());
-        lines.is_some_and(|lines| straight::has_run_away(&view.now, &lines, &view.observations))
+    /// Whether the clocks of `view`, or the lines that were `taken` in their place, have run away from straight lines; and by what lines are made that are to be tried in their place.
+    fn beside_lines(
+        &self,
+        table: &BoundTable,
+        view: &TrialData,
+        seen: &Observations,
+        taken: Option<&Offsets>,
+    ) -> (bool, Method) {
+        let limits = self.whole_limits(table, &view.grid);
+        let hulls = self.hulls_beside_steps(&limits, &view.grid, view.now.len());
+        let regression = self.regression_beside_steps(seen, &view.now, &view.grid);
+        let [of_hulls, of_regression] =
+            [&hulls, &regression].map(|lines| lines.as_ref().map(|lines| &lines.beside_steps));
+        let instead = straight::better_lines(of_hulls, of_regression, seen);
+        let result = taken.unwrap_or(&view.now);
+        let has_run_away = |lines: &Offsets| straight::has_run_away(&view.now, lines, seen);
+        let follows = |lines: &Offsets| straight::follows_late_messages(result, lines, seen);
+        // Lines that no message contradicts are none that follow late ones, nor are those that agree with the lines of single pairs.
+        let sound = |taken: &Offsets| {
+            straight::are_possible(taken, seen) || of_hulls.is_some_and(|hulls| straight::agree(taken, hulls, seen))
+        };
+        let may_follow = instead == Method::Regression && !taken.is_some_and(sound);
+        let lines = if instead == Method::Regression { &regression } else { &hulls };
+        // Curves show messages that contradict lines at other times; lines are seen as they are.
+        let worst = |lines: &LinesBesideSteps| {
+            let seen = taken.map_or(0.0, |_| straight::worst(&lines.beside_steps, seen));
+            seen.max(lines.worst(&limits))
+        };
+        let is_worse = lines.as_ref().is_some_and(|lines| straight::is_worse(result, worst(lines), seen));
+        let strayed = taken.is_none() && of_hulls.is_some_and(has_run_away)
+            || may_follow && of_regression.is_some_and(follows)
+            || is_worse;
+        (strayed, instead)
     }
 }

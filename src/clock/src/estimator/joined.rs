@@ -8,10 +8,12 @@ use super::straight::{EARLY, FEW, are_drifts, steepest};
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
 use crate::joined_hulls::join;
-use crate::observations::Offsets;
-use crate::reference::compose;
+use crate::observations::{Observations, Offsets};
+use crate::reference::{PairLine, compose};
+use crate::regression::regression;
 use crate::relaxation::{Line, Run};
 use crate::windows::BoundTable;
+use std::borrow::Cow;
 
 /// Most clocks that are joined: with more, it would take seconds where all talk to all.
 const MOST: usize = 256;
@@ -27,6 +29,28 @@ pub(super) struct JoinedClocks {
     pub offsets: Offsets,
     /// The same beside the steps that were found: what is to be added to these.
     pub beside_steps: Offsets,
+}
+
+/// Straight lines of all clocks, composed of those of pairs.
+pub(super) struct LinesBesideSteps {
+    /// What is to be added to the steps that were found.
+    pub beside_steps: Offsets,
+    /// The corrections without any step.
+    whole: Offsets,
+}
+
+impl LinesBesideSteps {
+    /// By how much the message arrives before it was sent that contradicts the lines most.
+    pub(super) fn worst(&self, limits: &[Limit]) -> f64 {
+        let value = |clock: u32, at: f64| self.whole.get(clock as usize).map_or(0.0, |row| along(row, at));
+        limits.iter().map(|seen| seen.least - value(seen.b, seen.at) + value(seen.a, seen.at)).fold(0.0, f64::max)
+    }
+}
+
+/// The value of a line at a time in windows.
+fn along(row: &[f64], at: f64) -> f64 {
+    let (Some(first), Some(last)) = (row.first(), row.last()) else { return 0.0 };
+    first + (last - first) * at / (row.len() - 1).max(1) as f64
 }
 
 impl Estimator {
@@ -58,16 +82,46 @@ impl Estimator {
     }
 
     /// Lines between hulls of pairs, composed, beside the steps that were found; none if messages do not connect all clocks, or the lines are as steep as no clock drifts.
-    pub(super) fn hulls_beside_steps(&self, table: &BoundTable, grid: &Grid, clocks: usize) -> Option<Offsets> {
-        let (limits, whole) = (self.whole_limits(table, grid), grid.count.max(2));
-        let lines = hulls(limits, whole as u32, steepest(grid));
-        let composition = compose(&lines, clocks, grid.count, whole, Some(self.reference as u32));
+    pub(super) fn hulls_beside_steps(&self, limits: &[Limit], grid: &Grid, clocks: usize) -> Option<LinesBesideSteps> {
+        self.lines_beside_steps(&hulls(limits.iter().copied(), grid.count.max(2) as u32, steepest(grid)), grid, clocks)
+    }
+
+    /// Lines of regression of pairs, composed, beside the steps that were found; `solved` are the clocks beside them. None if round trips do not connect all clocks, or the lines are as steep as no clock drifts.
+    pub(super) fn regression_beside_steps(
+        &self,
+        seen: &Observations,
+        solved: &Offsets,
+        grid: &Grid,
+    ) -> Option<LinesBesideSteps> {
+        let stepped = self.steps.iter().any(|steps| !steps.is_empty());
+        let seen = if stepped { Cow::Owned(self.without_steps(seen, solved, grid)) } else { Cow::Borrowed(seen) };
+        let lines = regression(&seen, grid.count.max(2) as u32, self.limits.confidence);
+        self.lines_beside_steps(&lines, grid, solved.len())
+    }
+
+    /// Lines of pairs over the whole run, composed.
+    fn lines_beside_steps(&self, lines: &[PairLine], grid: &Grid, clocks: usize) -> Option<LinesBesideSteps> {
+        let composition = compose(lines, clocks, grid.count, grid.count.max(2), Some(self.reference as u32));
         let possible = composition.roots.len() == 1 && are_drifts(&composition.offsets, grid);
-        possible.then(|| self.beside_steps(&composition.offsets, grid))
+        possible.then(|| LinesBesideSteps {
+            beside_steps: self.beside_steps(&composition.offsets, grid),
+            whole: composition.offsets,
+        })
+    }
+
+    /// Round trips as they are without any step.
+    fn without_steps(&self, seen: &Observations, solved: &Offsets, grid: &Grid) -> Observations {
+        let step = |clock: u32, window: u32| {
+            let rest = solved.get(clock as usize).and_then(|row| row.get(window as usize)).copied();
+            self.step_seen(clock, grid.centre(window as usize), rest.unwrap_or(0.0))
+        };
+        let mut two_way = seen.two_way.clone();
+        two_way.iter_mut().for_each(|trip| trip.middle += step(trip.b, trip.window) - step(trip.a, trip.window));
+        Observations { two_way, floor: seen.floor, shortest: seen.shortest, ..Observations::default() }
     }
 
     /// What all messages of a table say of clocks without steps, at the moments of their receives.
-    fn whole_limits(&self, table: &BoundTable, grid: &Grid) -> Vec<Limit> {
+    pub(super) fn whole_limits(&self, table: &BoundTable, grid: &Grid) -> Vec<Limit> {
         let bounds = table.pairs.iter().flat_map(|(pair, bounds)| bounds.windows().iter().map(move |one| (*pair, one)));
         let limit = |((a, b), (window, bound)): ((u32, u32), &(u32, crate::bounds::Bound))| {
             let sent = bound.at.saturating_sub(bound.distance);

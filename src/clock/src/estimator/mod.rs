@@ -130,6 +130,8 @@ pub struct Estimator {
     straight: Option<Method>,
     /// Whether the estimate has run away from all that messages show.
     strayed: bool,
+    /// By what lines are made that are to be tried where the estimate is not taken.
+    instead: Method,
     observations: Observations,
     latencies: Latencies,
     shortest: ShortestMessages,
@@ -190,6 +192,7 @@ impl Estimator {
             unmeasured: None,
             straight: None,
             strayed: false,
+            instead: Method::Hull,
             observations: Observations::default(),
             latencies: Latencies::default(),
             shortest: ShortestMessages::default(),
@@ -298,6 +301,11 @@ impl Estimator {
         }
         self.set_finest(table, map.bases.len());
         None
+    }
+
+    /// By what straight lines are made that may do where the estimate is not taken and no offset was recorded.
+    pub fn lines_instead(&self) -> Method {
+        self.instead
     }
 
     /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.
