@@ -167,6 +167,13 @@ pub(crate) fn choose(
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
         return Ok(Selected::refused(reason, before));
     }
+    if let Some(fit) = fit.filter(|fit| method == Method::Auto && left.tell_more(fit)) {
+        let [worst, vague] = [left.worst, fit.vague].map(|ticks| duration(Ticks(ticks as i64).seconds(resolution)));
+        // Nor would lines be better.
+        return Ok(Selected::recorded(format!(
+            "the few messages tell the clocks to {vague} only, and the recorded clocks leave violations of {worst} at most"
+        )));
+    }
     if let Some(fit) = fit.filter(|_| method == Method::Auto)
         && let Some(objection) = objection(&fit, &left, &remains)
     {
@@ -255,6 +262,11 @@ impl ViolationsLeft {
         fit.unmeasured.is_some_and(|without| without.contradiction <= FROM_OFFSETS * self.worst)
     }
 
+    /// Whether an estimate from a few messages is known less well than the violations are bad, which the logical clock corrects where they are.
+    fn tell_more(&self, fit: &ClockFit) -> bool {
+        self.count > 0 && self.worst < fit.vague && !fit.gain.is_some_and(|gain| gain.is_significant())
+    }
+
     /// Whether clocks are so wrong, beside others that leave the violations `remaining`, that this is evidence enough.
     fn is_hopeless(&self, fit: &ClockFit, remaining: &ViolationsLeft) -> bool {
         fit.round_trips && self.mean > HOPELESS * fit.half_trip.max(remaining.mean)
@@ -275,8 +287,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         return Some("the estimated clocks would leave a worse violation than the recorded ones do".into());
     }
     let significant = fit.gain.is_some_and(|gain| gain.is_significant());
-    // A few messages tell no more than what their violations show.
-    let unknown = worst < UNKNOWN * fit.half_trip || fit.few && worst < fit.doubt;
+    let unknown = worst < UNKNOWN * fit.half_trip;
     if unknown && !significant {
         return Some("the violations of the recorded clocks are within the uncertainty of an estimate".into());
     }

@@ -290,10 +290,10 @@ fn clocks_that_drift_apart_as_none_do_need_a_significant_gain() {
 
 #[test]
 fn a_few_messages_do_not_tell_more_than_their_violations_show() {
-    let reason = |fit: ClockFit| objection(&fit, &left(8, 985.0), &left(0, 0.0)).unwrap_or_default();
-    let vague =
-        ClockFit { half_trip: 37.0, doubt: 1100.0, offsets: AtOffsets::default(), ..fit(0.0, 900.0, -30.0, 35.0) };
-    assert!(reason(ClockFit { few: true, ..vague }).contains("within the uncertainty"));
-    assert_eq!(reason(vague), "", "many messages");
-    assert_eq!(reason(ClockFit { few: true, doubt: 900.0, ..vague }), "");
+    let tell_more = |vague, mean, error| left(8, 985.0).tell_more(&ClockFit { vague, ..fit(0.0, 900.0, mean, error) });
+    assert!(tell_more(1100.0, -30.0, 35.0));
+    assert!(!tell_more(900.0, -30.0, 35.0), "the estimate is known better than the violations are bad");
+    assert!(!tell_more(1100.0, 3.0, 0.1), "it predicts messages better");
+    assert!(!tell_more(0.0, -30.0, 35.0), "many messages");
+    assert!(!left(0, 0.0).tell_more(&ClockFit { vague: 1100.0, ..fit(0.0, 900.0, -30.0, 35.0) }));
 }

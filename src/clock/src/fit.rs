@@ -63,10 +63,10 @@ pub struct ClockFit {
     pub gain: Option<Gain>,
     /// Whether the estimated clocks are straight lines: what bends predicts messages no better.
     pub straight: bool,
-    /// Whether two estimated clocks drift apart by more than crystals do, from the first to the last window and beside the jumps that were found.
+    /// Whether two estimated clocks that are no lines drift apart by more than crystals do, from the first to the last window and beside the jumps that were found.
     pub steep: bool,
-    /// Whether only a few messages tell of the clocks: a program with a few collective operations, say.
-    pub few: bool,
+    /// To what the clock that is known worst is known against the reference, in ticks, if only a few messages tell of the clocks (a program with a few collective operations, say); else 0.
+    pub vague: f64,
     /// How clocks without recorded offsets do; none if no offsets were recorded.
     pub unmeasured: Option<Unmeasured>,
 }
@@ -196,7 +196,7 @@ pub fn example_fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Clock
         gain: Some(Gain { mean, error }),
         straight: false,
         steep: false,
-        few: false,
+        vague: 0.0,
         unmeasured: None,
     }
 }

@@ -4,20 +4,20 @@ use super::Estimator;
 use super::knots::shows;
 use super::straight::are_drifts;
 use super::tied::tied;
-use crate::RANGE;
 use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
 use crate::fit::{AtOffsets, ClockFit};
 use crate::grid::Grid;
 use crate::observations::Offsets;
 use crate::steps::{quantile, stepped};
+use crate::{Method, RANGE};
 use clc_trace::{ClockOffset, Ticks};
 use std::collections::BTreeMap;
 
 /// Recorded offsets are trusted to this many floors of the observations. Chosen by hand: a smaller value draws clocks to offsets that are off, a
 /// larger one takes little notice of sound ones.
 const ANCHOR: f64 = 3.0;
-/// Messages per clock, of those that tell something, that are few. Assumed: with fewer, no more than a handful of windows tell anything of a clock.
+/// Observations per clock from which on it matters no longer how little each of them tells. Assumed: with fewer, no more than a handful of windows tell anything of a clock.
 const FEW: usize = 8;
 /// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured. Chosen by hand: a
 /// smaller value takes the way in which clocks usually wander for a contradiction, a larger one overlooks contradictions.
@@ -283,8 +283,8 @@ impl Estimator {
             round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),
-            steep: !are_drifts(&self.offsets, grid),
-            few: self.observations.one_way.len() < FEW * self.offsets.len(),
+            steep: self.method_of_lines() == Method::Network && !are_drifts(&self.offsets, grid),
+            vague: if self.observations.one_way.len() < FEW * self.offsets.len() { self.vagueness(grid) } else { 0.0 },
             unmeasured: self.unmeasured,
         }
     }

@@ -76,10 +76,7 @@ impl Estimator {
         let tick = 1.0 / self.resolution.max(1) as f64;
         let grid = self.grid.unwrap_or(Grid::new(0, 0, 1));
         let (sums, pairs) = self.residuals(&grid);
-        let paths = self.paths(map.bases.len(), |pair| {
-            let residual = pairs.get(&pair).map_or(0.0, Sums::deviation);
-            Some(self.uncertainty(pair)? + residual)
-        });
+        let paths = self.paths(map.bases.len(), |pair| self.known_to(&pairs, pair));
         let length = (grid.width as f64 * (grid.count.saturating_sub(1)) as f64).max(1.0);
         // A time made from all clocks, or from one that recorded offsets are not measured against, has a drift of its own.
         let together = self.synthesis.last().zip(self.synthesis.first()).map_or(0.0, |(last, first)| last - first);
@@ -174,6 +171,19 @@ impl Estimator {
         };
         let doubts: Vec<f64> = pairs.iter().filter_map(doubt).collect();
         if doubts.is_empty() { 0.0 } else { quantile(doubts, 0.5) }
+    }
+
+    /// To what the clock that is known worst is known against the reference, in ticks: as [`Estimator::report`] says. 0 without round trips.
+    pub(super) fn vagueness(&self, grid: &Grid) -> f64 {
+        let (_, pairs) = self.residuals(grid);
+        let paths = self.paths(self.offsets.len(), |pair| self.known_to(&pairs, pair));
+        paths.into_iter().flatten().map(|(ticks, _)| ticks).fold(0.0, f64::max)
+    }
+
+    /// To what the clocks of a pair are known against each other, in ticks; none without a round trip.
+    fn known_to(&self, pairs: &BTreeMap<(u32, u32), Sums>, pair: (u32, u32)) -> Option<f64> {
+        let residual = pairs.get(&pair).map_or(0.0, Sums::deviation);
+        Some(self.uncertainty(pair)? + residual)
     }
 
     /// What a reader has to know besides why the clocks were chosen.
