@@ -173,11 +173,13 @@ impl Estimator {
         if doubts.is_empty() { 0.0 } else { quantile(doubts, 0.5) }
     }
 
-    /// To what the clock that is known worst is known against the reference, in ticks: as [`Estimator::report`] says. 0 without round trips.
+    /// To what clocks are known against the reference in the mean, in ticks: as [`Estimator::report`] says. 0 without round trips.
     pub(super) fn vagueness(&self, grid: &Grid) -> f64 {
         let (_, pairs) = self.residuals(grid);
         let paths = self.paths(self.offsets.len(), |pair| self.known_to(&pairs, pair));
-        paths.into_iter().flatten().map(|(ticks, _)| ticks).fold(0.0, f64::max)
+        let others = paths.into_iter().flatten().filter(|(_, hops)| *hops > 0);
+        let (sum, count) = others.fold((0.0, 0.0), |(sum, count), (ticks, _)| (sum + ticks, count + 1.0));
+        if count > 0.0 { sum / count } else { 0.0 }
     }
 
     /// To what the clocks of a pair are known against each other, in ticks; none without a round trip.
