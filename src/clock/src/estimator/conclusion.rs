@@ -212,7 +212,8 @@ impl Estimator {
         let is_worse = lines.as_ref().is_some_and(|lines| straight::is_worse(result, worst(lines), seen));
         let strayed = taken.is_none() && of_hulls.is_some_and(has_run_away)
             || may_follow && of_regression.is_some_and(follows)
-            || is_worse;
+            || is_worse
+            || taken.is_none() && straight::drift_away(&view.now, &view.grid, seen);
         (strayed, instead)
     }
 }
