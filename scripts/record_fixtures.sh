@@ -20,10 +20,14 @@ fixtures=(
     "recorded-stencil-4|nodes|stencil|4|200 60"
     "recorded-halo-4|record|halo|4|40 600"
     "recorded-hybrid-3|hybrid|hybrid|3|15 60 4"
+    "recorded-mg-4|busy|mg|4|"
 )
 program=${CLC_REPLAY:-target/release/clc-replay}
 # Clocks of the recordings by clc-replay itself, which keep the truth.
 wrong='offset=5ms,drift=20ppm,sine=100us/50%'
+
+# NAS MG (NPB 3.3-MPI, class S) for four processes, built with MPICH's compiler; its processes wait actively, and are to share two cores. Nobody has wronged its clocks.
+mg=${NPB_MG:-}
 
 # own RECORDER PROGRAM PROCESSES FOLDER ARGUMENTS... : a recording by clc-replay; prints the path of its anchor.
 own() {
@@ -37,6 +41,9 @@ own() {
     elif [ "$how" = hybrid ]; then
         OMPI_CC=clang mpicc.openmpi -O1 -g -w -fopenmp "tests/apps/$name.c" -o "$app/$name"
         command+=(--clock-per-thread -- mpirun.openmpi --oversubscribe --bind-to none)
+    elif [ "$how" = busy ]; then
+        cp "$mg" "$app/$name"
+        command=("$program" record --quiet -o "$app/run" -- taskset -c 0,1 mpiexec.mpich)
     else
         mpicc.mpich -O1 -w "tests/apps/$name.c" -o "$app/$name" -lm
         command+=(-- mpiexec.mpich)
@@ -60,10 +67,15 @@ for fixture in "${fixtures[@]}"; do
         rows+=$(grep -F "| \`$folder\` |" $data/README.md)$'\n'
         continue
     fi
+    if [ "$recorder" = busy ] && [ -z "$mg" ]; then
+        echo "$folder: NPB_MG has to name the program; kept as it is" >&2
+        rows+=$(grep -F "| \`$folder\` |" $data/README.md)$'\n'
+        continue
+    fi
     rm -rf "${data:?}/$folder"
     read -ra words <<<"$arguments"
     case $recorder in
-        nodes | record | hybrid)
+        nodes | record | hybrid | busy)
             anchor=$(own "$recorder" "$name" "$processes" "$data/$folder" "${words[@]}")
             how="\`own $recorder $name $processes OUTDIR $arguments\` of \`record_fixtures.sh\`"
             ;;
@@ -107,6 +119,6 @@ Made with Open MPI $(version openmpi-bin), EZTrace $(version eztrace), otf2-tool
 - \`recorded-*\`: \`clc-replay record --clock '$wrong'\`, with the true times in \`truth\`: the stencil by Open MPI on two
   emulated nodes (\`scripts/nodes\`), with a clock for each node and offsets measured every 100 ms; the halo exchange by MPICH on one node, with a clock for
   each process and offsets measured at start and end; the hybrid one by Open MPI on one node, with a clock for each of the four threads of LLVM's OpenMP in each process
-  (\`--clock-per-thread\`), of which those of a process have its offsets.
+  (\`--clock-per-thread\`), of which those of a process have its offsets. Another one is NAS MG (NPB 3.3-MPI, class S), by MPICH with four processes on two busy cores: no clock is wrong, none was measured, and nearly all messages are late.
 END
 du -sh --apparent-size "$data" | sed 's/\t.*/ in all/'

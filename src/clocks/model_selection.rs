@@ -171,7 +171,7 @@ pub(crate) fn choose(
         let [worst, vague] = [left.worst, fit.vague].map(|ticks| duration(Ticks(ticks as i64).seconds(resolution)));
         // Nor would lines be better.
         return Ok(Selected::recorded(format!(
-            "the few messages tell the clocks to {vague} only, and the recorded clocks leave violations of {worst} at most"
+            "messages tell too little of the clocks: the recorded ones leave violations of {worst} at most, and no less than {vague} would speak for others"
         )));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto)
@@ -262,7 +262,7 @@ impl ViolationsLeft {
         fit.unmeasured.is_some_and(|without| without.contradiction <= FROM_OFFSETS * self.worst)
     }
 
-    /// Whether an estimate from a few messages is known less well than the violations are bad, which the logical clock corrects where they are.
+    /// Whether an estimate from a few messages, or from late ones, is known less well than the violations are bad, which the logical clock corrects where they are.
     fn tell_more(&self, fit: &ClockFit) -> bool {
         self.count > 0 && self.worst < fit.vague && !fit.gain.is_some_and(|gain| gain.is_significant())
     }

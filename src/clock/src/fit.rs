@@ -65,7 +65,7 @@ pub struct ClockFit {
     pub straight: bool,
     /// Whether two estimated clocks that are no lines drift apart by more than crystals do, from the first to the last window and beside the jumps that were found.
     pub steep: bool,
-    /// To what clocks are known against the reference in the mean, in ticks, if only a few messages tell of the clocks (a program with a few collective operations, say); else 0.
+    /// To what clocks are known against the reference in the mean, in ticks, if only a few messages tell of the clocks (a program with a few collective operations, say), or a part of that if they are lines from messages that are late; else 0.
     pub vague: f64,
     /// How clocks without recorded offsets do; none if no offsets were recorded.
     pub unmeasured: Option<Unmeasured>,

@@ -188,8 +188,8 @@ pub(super) fn are_drifts(lines: &Offsets, grid: &Grid) -> bool {
     drift_apart(lines, grid) <= UNLIKELY
 }
 
-/// By which part of one clocks drift apart at most that were estimated from late messages. Of traces made from recordings without offsets, nine had estimates with larger ones; eight were 1.1 to 17 times as close to the truth with lines or as they were recorded.
-const IMPOSSIBLE: f64 = 2e-3;
+/// By which part of one clocks drift apart at most that were estimated from late messages. Of traces made from recordings without offsets, five had estimates with larger ones, all of which were 1.5 to 17 times as far from the truth as lines; one with 2,100 ppm was twice as close.
+const IMPOSSIBLE: f64 = 3e-3;
 
 /// Whether clocks drift apart as no clocks do, by messages that are nearly all late.
 pub(super) fn drift_away(estimate: &Offsets, grid: &Grid, seen: &Observations) -> bool {
@@ -360,8 +360,8 @@ mod tests {
     fn clocks_that_late_messages_make_drift_away_are_none() {
         let rows = |rise: f64| vec![vec![0.0; 11], (0..11).map(|window| 1000.0 * rise * f64::from(window)).collect()];
         let away = |rise: f64, usual| drift_away(&rows(rise), &Grid::new(0, 10_999, 11), &usually(usual));
-        assert!(away(0.0021, 10.0) && away(-0.0021, 10.0) && !away(0.0019, 10.0));
-        assert!(!away(0.0021, 2.0), "messages are not late");
+        assert!(away(0.0031, 10.0) && away(-0.0031, 10.0) && !away(0.0029, 10.0));
+        assert!(!away(0.0031, 2.0), "messages are not late");
     }
 
     #[test]
