@@ -79,9 +79,17 @@ pub(crate) fn refine(
         let method = broadcast_value(transport, AnalysisRank::FIRST, estimation.estimator.lines_instead())?;
         let mut lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
         let straight = lines.settle(transport, loaded, options, recorded_length, progress)?;
-        if let Some(straight) = straight.filter(|straight| straight.clocks == SelectedClocks::Estimated) {
-            let reason = format!("{}; with straight lines {}", refused.reason, straight.reason);
-            (estimation, selected) = (lines, Some(Selected { reason, ..straight }));
+        match straight {
+            Some(straight) if straight.clocks == SelectedClocks::Estimated => {
+                let reason = format!("{}; with straight lines {}", refused.reason, straight.reason);
+                (estimation, selected) = (lines, Some(Selected { reason, ..straight }));
+            }
+            // The same is often said of both.
+            Some(straight) if straight.reason != refused.reason => {
+                let reason = format!("{}; of straight lines: {}", refused.reason, straight.reason);
+                selected = selected.map(|recorded| Selected { reason, ..recorded });
+            }
+            _ => {}
         }
     }
     if let Some(recorded) = selected.as_mut().filter(|selected| selected.clocks == SelectedClocks::Recorded)
