@@ -1,8 +1,8 @@
 /* Preloaded into a process, in place of what nobody can do to one emulated node alone: its clocks are set, and packets to it get lost.
  *
- *   BAD_NODE_CLOCKS   a directory with a file for each host, by its name: three numbers of 8 bytes for CLOCK_REALTIME and three for CLOCK_MONOTONIC_RAW: what the clock is set
- *                     forward by, in nanoseconds; what it gains from some time on, in nanoseconds per second (less a thousand million: it stands still); and that time, as
- *                     the true clock shows it, in nanoseconds. They count as soon as they are written.
+ *   BAD_NODE_CLOCKS   a directory with a file for each host, by its name: two numbers of 8 bytes for CLOCK_REALTIME and two for CLOCK_MONOTONIC_RAW: what the clock is set
+ *                     forward by, in nanoseconds, and what it gains from then on, in nanoseconds per second (less a thousand million: it stands still). They count as soon as
+ *                     they are written.
  *   BAD_NODE_LOSS     of a million packets that come to a UDP socket, the kernel drops so many
  */
 #define _GNU_SOURCE
@@ -19,10 +19,12 @@
 
 /* What is wrong with a clock. */
 struct wrong {
-    int64_t ahead, gained, since;
+    int64_t ahead, gained;
 };
 
 static volatile struct wrong *clocks;
+/* Since when they gain anything, as the true clocks show it. */
+static volatile int64_t since[2];
 static int (*real_gettime)(clockid_t, struct timespec *);
 static int (*real_recvmmsg)(int, struct mmsghdr *, unsigned, int, struct timespec *);
 static int (*real_bind)(int, const struct sockaddr *, socklen_t);
@@ -46,12 +48,14 @@ __attribute__((constructor)) static void begin(void)
         clocks = map;
 }
 
-/* What a wrong clock shows at that time. */
-static void spoil(struct timespec *time, volatile struct wrong *wrong)
+/* What a wrong clock shows at that time: the first or the second one. */
+static void spoil(struct timespec *time, int which)
 {
-    int64_t true_time = (int64_t)time->tv_sec * 1000000000 + time->tv_nsec, gained = wrong->gained;
-    int64_t passed = gained && true_time > wrong->since ? true_time - wrong->since : 0;
-    int64_t shown = true_time + wrong->ahead + (int64_t)((__int128)passed * gained / 1000000000);
+    int64_t true_time = (int64_t)time->tv_sec * 1000000000 + time->tv_nsec, gained = clocks[which].gained;
+    if (gained && !since[which])
+        since[which] = true_time;
+    int64_t passed = gained && true_time > since[which] ? true_time - since[which] : 0;
+    int64_t shown = true_time + clocks[which].ahead + (int64_t)((__int128)passed * gained / 1000000000);
     time->tv_sec = shown / 1000000000;
     time->tv_nsec = shown % 1000000000;
 }
@@ -60,7 +64,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 {
     int result = real_gettime(clock, time);
     if (result == 0 && clocks && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC_RAW))
-        spoil(time, &clocks[clock == CLOCK_MONOTONIC_RAW]);
+        spoil(time, clock == CLOCK_MONOTONIC_RAW);
     return result;
 }
 
@@ -71,7 +75,7 @@ int recvmmsg(int file, struct mmsghdr *heads, unsigned count, int flags, struct 
     for (int i = 0; clocks && i < received; i++)
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&heads[i].msg_hdr); c; c = CMSG_NXTHDR(&heads[i].msg_hdr, c))
             if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS)
-                spoil((struct timespec *)CMSG_DATA(c), &clocks[0]);
+                spoil((struct timespec *)CMSG_DATA(c), 0);
     return received;
 }
 
