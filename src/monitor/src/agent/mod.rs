@@ -98,6 +98,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     let job = wait_for(directory, wanted)?;
     let host = jobs::host();
+    let outcome = run_for(job.clone(), host.clone(), holds);
+    if let Err(error) = &outcome
+        && error.kind() != std::io::ErrorKind::AddrInUse
+        && job.is_there()
+    {
+        // Nobody reads what the agent of an application says.
+        jobs::note_failure(&job, &host, &error.to_string());
+    }
+    outcome
+}
+
+fn run_for(job: Job, host: String, holds: bool) -> Result<()> {
     let states = job.states(&host)?;
     let _mark = if holds { None } else { Some(jobs::hold(&states)?) };
     let _ = jobs::sweep();
@@ -118,6 +130,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     };
     let mut peers = AgentPeers::new(&job, &own, socket)?;
     own.write(&job)?;
+    jobs::forget_failure(&job, &host);
     replace_killed(&job, &own);
     let shared = Arc::new(AgentState {
         job,
@@ -181,7 +194,7 @@ fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Re
         let nothing = seen == 0 && begun.elapsed() > PATIENCE;
         let gone = checked.elapsed() > CHECK && {
             checked = Instant::now();
-            !shared.is_there()
+            !shared.job.is_there()
         };
         if over || nothing || gone {
             break;
@@ -226,7 +239,7 @@ fn wait_for(directory: &Path, wanted: Option<&str>) -> Result<Job> {
 /// Leaves what it knows, and removes the states of processes that are gone.
 fn end(shared: &AgentState, mut own: AgentFile) -> Result<()> {
     // Of a job that was removed nothing is left behind, nor is anything put into a new one in its place.
-    if shared.is_there() {
+    if shared.job.is_there() {
         jobs::write_json(&AgentFile::last(&shared.job, shared.number), &shared.report(&BTreeSet::new()))?;
         own.ended = Some(now());
         own.write(&shared.job)?;
@@ -268,11 +281,6 @@ fn serve(listener: &TcpListener, shared: &Arc<AgentState>) {
 }
 
 impl AgentState {
-    /// Whether the directory of the job is still that of this one.
-    fn is_there(&self) -> bool {
-        Job::open(&self.job.directory).is_ok_and(|job| job.about.id == self.job.about.id)
-    }
-
     fn answer(&self, question: Question) -> Vec<u8> {
         match question {
             Question::Report(comms) => {
