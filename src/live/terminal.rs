@@ -345,6 +345,7 @@ mod tests {
             behind: vec![3],
         };
         let found = Diagnosis {
+            unmonitored: Vec::new(),
             verdict: JobVerdict::Still,
             sentence: sentence.to_owned(),
             quiet: 42.0,

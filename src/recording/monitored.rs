@@ -96,6 +96,9 @@ fn nodes() -> Option<u32> {
 
 /// After the end of a job: what remains of a successful one is removed; of another one it is said where it is.
 pub(crate) fn finish(job: &Job, succeeded: bool) -> Option<String> {
+    for failed in jobs::failures(job) {
+        tracing::warn!("node {} was not monitored: {}", failed.host, failed.why);
+    }
     let alarm = job.about.alarm.as_ref().map(|alarm| job.directory.join(&alarm.file)).filter(|file| file.exists());
     if !succeeded || alarm.is_some() {
         let raised = alarm.map(|file| format!("; the alarm was raised: {}", file.display())).unwrap_or_default();

@@ -3,14 +3,15 @@
 
 node_faults.py dead PROGRAM DIRECTORY APP     the third of four nodes loses its network and all of its processes
 node_faults.py cut PROGRAM DIRECTORY          the first two of four nodes cannot reach the other two for a while
-node_faults.py clocks PROGRAM DIRECTORY BAD
-    of four nodes, the system time of the third and the raw clock of the second are set forward by 20 ms; BAD is tests/apps/bad_node.c
+node_faults.py clocks PROGRAM DIRECTORY BAD   of four nodes, two clocks are set forward; BAD is tests/apps/bad_node.c
+node_faults.py running PROGRAM DIRECTORY BAD  one gains a thousandth of the time, one stands still
 """
 
 from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -24,8 +25,11 @@ NODES = 4
 PATIENCE = 40.0
 # Some clocks are compared with each other ten times a minute only, at random, and a word about one waits for all of them. Agents without a process stay for two minutes.
 LONG = 90.0
-# Whose clock is set forward: the second node's raw clock and the third one's system time, by their places in the files that bad_node.c reads.
-SET = (("node2", "raw clock", 1), ("node3", "system time", 0))
+# By their places in the files that bad_node.c reads.
+CLOCKS = ("system time", "raw clock")
+# What happens to the clocks of nodes: what they are set forward by, in nanoseconds, and what they gain from then on, in nanoseconds per second.
+SET = {("node2", "raw clock"): (20_000_000, 0), ("node3", "system time"): (20_000_000, 0)}
+RUNNING = {("node2", "raw clock"): (0, 1_000_000), ("node3", "system time"): (0, -1_000_000_000)}
 # Questions that are asked a quarter of a second apart.
 LOOKS = 20
 Said = dict[str, Any]
@@ -168,14 +172,22 @@ def cut(job: Job) -> Said:
 
 
 def clocks(job: Job, bad: str) -> Said:
+    return spoilt(job, bad, SET)
+
+
+def running(job: Job, bad: str) -> Said:
+    return spoilt(job, bad, RUNNING)
+
+
+def spoilt(job: Job, bad: str, faults: dict[tuple[str, str], tuple[int, int]]) -> Said:
     files = job.directory / "clocks"
     files.mkdir()
     for each in range(1, NODES + 1):
-        (files / f"node{each}").write_bytes(bytes(16))
+        (files / f"node{each}").write_bytes(bytes(32))
     job.sleep(200)
     for each in range(1, NODES + 1):
-        spoilt = ("env", f"LD_PRELOAD={bad}", f"BAD_NODE_CLOCKS={files}")
-        job.start(*on(each), *spoilt, job.program, "agent", str(job.directory / "run.monitor"))
+        preloaded = ("env", f"LD_PRELOAD={bad}", f"BAD_NODE_CLOCKS={files}")
+        job.start(*on(each), *preloaded, job.program, "agent", str(job.directory / "run.monitor"))
 
     def compared(said: Said) -> bool:
         """All agents have compared all clocks, some of them several times."""
@@ -185,17 +197,15 @@ def clocks(job: Job, bad: str) -> Said:
     time.sleep(6.0)
     before = job.why()
 
-    faults = {(node, name) for node, name, _ in SET}
-
     def named(said: Said) -> bool:
         return len(said["agents"]) == NODES and all(
-            faults <= {(remark["host"], remark["clock"]) for remark in agent["remarks"]} for agent in said["agents"]
+            set(faults) <= {(remark["host"], remark["clock"]) for remark in agent["remarks"]} for agent in said["agents"]
         )
 
-    for node, _, place in SET:
+    for (node, clock), (ahead, gained) in faults.items():
         with (files / node).open("r+b", buffering=0) as file:
-            file.seek(8 * place)
-            file.write((20_000_000).to_bytes(8, "little", signed=True))
+            file.seek(16 * CLOCKS.index(clock))
+            file.write(struct.pack("=qq", ahead, gained))
     said = job.until(named, patience=LONG)
     text = job.text()
     # All that was sent until now is in the logs a second later.
@@ -215,7 +225,7 @@ def main() -> None:
     what, program, directory, *rest = sys.argv[1:]
     job = Job(program, Path(directory))
     try:
-        faults: dict[str, Callable[..., Said]] = {"dead": dead, "cut": cut, "clocks": clocks}
+        faults: dict[str, Callable[..., Said]] = {"dead": dead, "cut": cut, "clocks": clocks, "running": running}
         print(json.dumps(faults[what](job, *rest)))
     finally:
         job.end()

@@ -208,3 +208,37 @@ fn a_raw_clock_that_jumps_and_a_system_time_that_is_set_are_named_and_the_clock_
     are_dense_to_the_next_node(&ways);
     follows(ways, "node2");
 }
+
+/// The raw clock of node2 gains a thousandth from some time on, the system time of node3 stands still: all agents name both for what they are, and no other clock.
+#[test]
+fn a_clock_that_runs_away_and_one_that_stands_still_are_named_by_all_nodes() {
+    if !possible() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let said = faults("running", directory.path(), &[&bad_node(directory.path())]);
+    let before = said["before"].as_object().expect("agents");
+    assert!(before.values().all(|words| *words == json!([])), "{said}");
+    println!("both clocks were named after {} s", said["after"]);
+    let agents = said["remarks"].as_object().expect("agents");
+    assert_eq!(agents.len(), 4, "{said}");
+    for (host, words) in agents {
+        let mut words: Vec<[&str; 3]> = words.as_array().expect("remarks").iter().map(words_of).collect();
+        words.sort_unstable();
+        let [["node2", "raw clock", rate], ["node3", "system time", "stands still"]] = words[..] else {
+            panic!("{host}: {said}")
+        };
+        let rate = rate.strip_prefix("runs away: +").and_then(|rate| rate.strip_suffix(" us per second"));
+        let rate: f64 = rate.and_then(|rate| rate.parse().ok()).unwrap_or_else(|| panic!("{host}: {said}"));
+        // The first times may be those of round trips that took long.
+        assert!((rate - 1000.0).abs() < 500.0, "{host}: {said}");
+    }
+    for line in ["the raw clock of node2 runs away: +", "the system time of node3 stands still"] {
+        assert!(said["text"].as_str().is_some_and(|text| text.contains(line)), "{said}");
+    }
+}
+
+/// Node, clock, and what is wrong with it.
+fn words_of(remark: &Value) -> [&str; 3] {
+    [0, 1, 2].map(|place| remark[place].as_str().expect("words"))
+}

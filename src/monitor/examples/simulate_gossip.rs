@@ -10,7 +10,7 @@ use std::io::Write;
 
 const USAGE: &str = "arguments, all optional (times in seconds):
     nodes=64 groups=8,...|none|sqrt known=yes|no (the number of nodes) directory=yes|no seed=1 seconds=10 settle=10
-    interval=0.1 cleanup=1 consensus=0.1 upper=3 probe=5 budget=320 choice=ring|random
+    interval=0.1 cleanup=1 consensus=0.1 gather=0.05 upper=3 probe=5 budget=320 choice=ring|random
     loss=PERCENT delay=MICROSECONDS jitter=MICROSECONDS
     sensors=PERIODxBYTES aggregates=PERIODxBYTES pauses=EVERYxLONGEST
     kill=HOW_MANY (single nodes, one every 10 s) killgroup=FIRST-LAST pause=FIRST-LASTxTIME cut=FIRST-LASTxTIME (2 s after settling)
@@ -114,6 +114,7 @@ fn set(scenario: &mut GossipScenario, name: &str, value: &str) -> Option<()> {
         "interval" => config.interval = time(value)?,
         "cleanup" => config.cleanup = time(value)?,
         "consensus" => config.consensus = time(value)?,
+        "gather" => config.gather = time(value)?,
         "upper" => config.upper_every = value.parse().ok()?,
         "probe" => config.probe_every = value.parse().ok()?,
         "budget" => config.budget = value.parse().ok()?,

@@ -123,12 +123,12 @@ fn answer(shared: &AgentState, request: ProgramRequest) -> Vec<u8> {
             }
         }
         ProgramRequest::Get(key) => {
-            let heard = super::lock(&shared.heard);
+            let heard = shared.heard();
             let there = heard.data.iter().filter(|datum| datum.key == key);
             list(there.map(|datum| (datum.number, datum.host.clone(), datum.value.clone())).collect())
         }
         ProgramRequest::Read(name) => {
-            let heard = super::lock(&shared.heard);
+            let heard = shared.heard();
             let Some(quantity) = Quantity::named(name) else { return list(Vec::new()) };
             let there = heard.slow.readings.iter().filter_map(|(number, host, reading)| {
                 Some((*number, host.clone(), reading.get(quantity)?.to_string()))
@@ -136,7 +136,7 @@ fn answer(shared: &AgentState, request: ProgramRequest) -> Vec<u8> {
             list(there.collect())
         }
         ProgramRequest::Value(name) => {
-            let heard = super::lock(&shared.heard);
+            let heard = shared.heard();
             let formula = heard.slow.formulas.iter().find(|formula| formula.name == name).map(|formula| formula.value);
             let usual = heard.slow.job.iter().find(|value| value.0 == name).map(|value| Some(value.1));
             match formula.or(usual) {
@@ -146,7 +146,7 @@ fn answer(shared: &AgentState, request: ProgramRequest) -> Vec<u8> {
             }
         }
         ProgramRequest::Node => {
-            let heard = super::lock(&shared.heard);
+            let heard = shared.heard();
             let alive = 1 + heard.members.iter().filter(|known| known.liveness == "alive").count();
             format!("{} {alive}\n", shared.number).into_bytes()
         }

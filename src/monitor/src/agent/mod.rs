@@ -5,8 +5,8 @@
 //! | `local` | the processes of the job on this node |
 //! | `ends` | when processes end, to the millisecond |
 //! | `interface` | on which address it listens |
-//! | `peers`, `clock` | gossip with the agents of other nodes, and the clock that it measures by |
-//! | `neighbours` | the clocks of those nodes |
+//! | `peers`, `inbox`, `clock` | gossip with the agents of other nodes, the packets that come from them, and the clock that it measures by |
+//! | `neighbours`, `leads` | the clocks of those nodes |
 //! | `settings`, `together` | what it is told to compute and read, and what the nodes have together |
 //! | `files` | numbers that are read from files |
 //! | `callers` | who is connected to ask something |
@@ -21,7 +21,9 @@ mod desk;
 mod detach;
 mod ends;
 mod files;
+mod inbox;
 mod interface;
+mod leads;
 mod local;
 mod neighbours;
 mod peers;
@@ -50,6 +52,8 @@ use std::time::{Duration, Instant};
 
 /// How often it looks at the processes of its node: as often as gossip tells of them.
 const LOOK: Duration = Duration::from_millis(100);
+/// How late it may wake up. Chosen by hand: a tick of the kernel; more makes gossip uneven, less costs timers.
+const LATE: Duration = Duration::from_millis(4);
 /// How often it looks whether the job was removed. Chosen by hand: more often reads the directory for nothing, less often leaves agents behind for
 /// longer.
 const CHECK: Duration = Duration::from_secs(1);
@@ -61,14 +65,21 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// asks waiting.
 const STACKS: Duration = Duration::from_secs(3);
 
+/// Who has asked something is expected to ask again within this time: until then what is known of others is written down often. Chosen by hand: shorter lets those wait who ask every few
+/// seconds, longer does it for nobody.
+const ASKS_AGAIN: Duration = Duration::from_secs(3);
+/// What is told of others is not older than that, unless this agent does not get to it. Chosen by hand: less makes those wait who ask often, more makes the answers older.
+const OLD: Duration = Duration::from_millis(300);
+
 /// What the threads of an agent share.
 struct AgentState {
     job: Job,
     number: u32,
     host: String,
     local: Mutex<Local>,
-    /// What was last heard of other agents.
+    /// What was last heard of other agents, and when somebody asked for it last.
     heard: Mutex<PeerView>,
+    asked: Mutex<Option<Instant>>,
     data: Mutex<BTreeMap<String, String>>,
     settings: Mutex<AgentSettings>,
     forged: AtomicU64,
@@ -87,6 +98,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     let job = wait_for(directory, wanted)?;
     let host = jobs::host();
+    let outcome = run_for(job.clone(), host.clone(), holds);
+    if let Err(error) = &outcome
+        && error.kind() != std::io::ErrorKind::AddrInUse
+        && job.is_there()
+    {
+        // Nobody reads what the agent of an application says.
+        jobs::note_failure(&job, &host, &error.to_string());
+    }
+    outcome
+}
+
+fn run_for(job: Job, host: String, holds: bool) -> Result<()> {
     let states = job.states(&host)?;
     let _mark = if holds { None } else { Some(jobs::hold(&states)?) };
     let _ = jobs::sweep();
@@ -107,6 +130,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     };
     let mut peers = AgentPeers::new(&job, &own, socket)?;
     own.write(&job)?;
+    jobs::forget_failure(&job, &host);
     replace_killed(&job, &own);
     let shared = Arc::new(AgentState {
         job,
@@ -114,6 +138,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
         host,
         local: Mutex::new(local),
         heard: Mutex::default(),
+        asked: Mutex::default(),
         data: Mutex::default(),
         settings: Mutex::default(),
         forged: AtomicU64::new(0),
@@ -131,6 +156,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
 /// Looks at the processes of the node, and tells other agents and hears from them, until the job is over or gone.
 fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Result<()> {
     let number = shared.number;
+    clock::wake_late(LATE);
     let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
     // Without a log, it is monitored all the same.
     let mut log = HistoryWriter::create(&AgentFile::log(&shared.job, number), number, &shared.host).ok();
@@ -140,7 +166,7 @@ fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Re
         peers.run(&shared.job, LOOK)?;
         peers.put(&lock(&shared.data));
         peers.set(&mut lock(&shared.settings));
-        if let Some(heard) = peers.heard() {
+        if let Some(heard) = peers.heard(shared.is_asked()) {
             *lock(&shared.heard) = heard;
         }
         let (seen, alive, quiet, ranks) = {
@@ -168,7 +194,7 @@ fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Re
         let nothing = seen == 0 && begun.elapsed() > PATIENCE;
         let gone = checked.elapsed() > CHECK && {
             checked = Instant::now();
-            !shared.is_there()
+            !shared.job.is_there()
         };
         if over || nothing || gone {
             break;
@@ -181,7 +207,7 @@ fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Re
 /// Notes what is seen now, if that is due or the last time. If it cannot be written, no more is noted.
 fn note(log: &mut Option<HistoryWriter>, shared: &AgentState, last: bool) {
     let Some(writer) = log.as_mut().filter(|writer| last || writer.is_due(now())) else { return };
-    let states = lock(&shared.local).states(&BTreeSet::new());
+    let states = lock(&shared.local).glance();
     let heard = lock(&shared.heard).clone();
     if writer.note(now(), clock::raw(), &states, &heard.members, &heard.resources).is_err() {
         *log = None;
@@ -213,7 +239,7 @@ fn wait_for(directory: &Path, wanted: Option<&str>) -> Result<Job> {
 /// Leaves what it knows, and removes the states of processes that are gone.
 fn end(shared: &AgentState, mut own: AgentFile) -> Result<()> {
     // Of a job that was removed nothing is left behind, nor is anything put into a new one in its place.
-    if shared.is_there() {
+    if shared.job.is_there() {
         jobs::write_json(&AgentFile::last(&shared.job, shared.number), &shared.report(&BTreeSet::new()))?;
         own.ended = Some(now());
         own.write(&shared.job)?;
@@ -255,11 +281,6 @@ fn serve(listener: &TcpListener, shared: &Arc<AgentState>) {
 }
 
 impl AgentState {
-    /// Whether the directory of the job is still that of this one.
-    fn is_there(&self) -> bool {
-        Job::open(&self.job.directory).is_ok_and(|job| job.about.id == self.job.about.id)
-    }
-
     fn answer(&self, question: Question) -> Vec<u8> {
         match question {
             Question::Report(comms) => {
@@ -280,6 +301,26 @@ impl AgentState {
         }
     }
 
+    /// Whether somebody has asked lately.
+    fn is_asked(&self) -> bool {
+        lock(&self.asked).is_some_and(|asked| asked.elapsed() < ASKS_AGAIN)
+    }
+
+    /// What was heard of other agents, for somebody who asks: who is the first to ask for some time waits until it has been written down anew.
+    fn heard(&self) -> MutexGuard<'_, PeerView> {
+        let asked = Instant::now();
+        *lock(&self.asked) = Some(asked);
+        loop {
+            let heard = lock(&self.heard);
+            let old = heard.at.is_none_or(|at| asked.duration_since(at) > OLD);
+            if !old || asked.elapsed() > LOOK * 3 / 2 {
+                return heard;
+            }
+            drop(heard);
+            std::thread::sleep(LOOK / 10);
+        }
+    }
+
     /// Keeps a datum for all to see; returns whether there is room for it.
     fn put(&self, key: &str, value: &str) -> bool {
         let mut data = lock(&self.data);
@@ -295,8 +336,10 @@ impl AgentState {
     }
 
     fn report(&self, comms: &BTreeSet<u64>) -> AgentReport {
-        let PeerView { members, data, resources, mut traffic, slow } = lock(&self.heard).clone();
+        let PeerView { at, mut members, data, resources, mut traffic, slow } = self.heard().clone();
         traffic.forged += self.forged.load(Ordering::Relaxed);
+        let since = at.map_or(0.0, |at| at.elapsed().as_secs_f64());
+        members.iter_mut().for_each(|member| member.seconds += since);
         AgentReport {
             number: self.number,
             host: self.host.clone(),

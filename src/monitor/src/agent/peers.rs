@@ -1,6 +1,8 @@
 //! The agents of other nodes: gossip with them, by UDP.
 
-use super::clock::{self, PacketStamps};
+use super::clock;
+use super::inbox::Inbox;
+use super::leads::Lead;
 use super::neighbours::Neighbours;
 use super::settings::{AgentSettings, InForce};
 use super::together::{Together, of_group, of_others, wanted};
@@ -16,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Data of an agent: the user's, as JSON; what the real time is ahead of the clock that gossip measures by, in nanoseconds.
+/// Data of an agent: the user's, as JSON; what the real time is ahead of the clock that gossip measures by ([`Lead`]).
 const DATA: u16 = 0x100;
 const REAL: u16 = 0x101;
 /// The resources of its node, and those of its group, by its lowest living node.
@@ -26,9 +28,13 @@ const SUMMARY: u16 = 0x103;
 /// How often the directory is looked at for new agents, and how often the clocks are read. Chosen by hand: more often burdens a shared file system,
 /// less often meets new agents later.
 const LOOK: Duration = Duration::from_secs(1);
+/// The same for new agents once as many are known as there are nodes: those that come then take the place of others, and ask for admission themselves. Chosen by hand.
+const LOOK_SELDOM: Duration = Duration::from_secs(10);
 /// How often what is known of others is written down for those who ask, if nothing happens to a node. Chosen by hand: more often takes time for nothing,
 /// less often makes the data of nodes older.
 const TELL: Duration = Duration::from_millis(150);
+/// The same while nobody asks.
+const TELL_NOBODY: Duration = Duration::from_secs(1);
 /// How often a group tells all others what it has and does: some 80 bytes, which each node passes on four times; in large jobs less often.
 const SUMMARISE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(30)];
 /// So many of the latest round trips to a node are looked at for the quickest one. Chosen by hand: with more, a route that has become slower is
@@ -37,14 +43,16 @@ const TRIPS: usize = 32;
 /// How often the next node of the group gets a packet that only tells of clocks, in jobs of so many nodes at most: 70 kbit/s. When a clock has jumped is known as well as packets are dense, but an
 /// agent that sends one every 10 ms takes 0.23 % of a core more, which many nodes pay for a jump of one of them. In larger jobs there are none: with one every 50 ms, an agent of 64 takes 0.54 %, without 0.40 %.
 const CLOCKS: (u32, Duration) = (16, Duration::from_millis(10));
+/// So many packets that only tell of clocks follow a message within the group, in such jobs and in larger ones.
+const FOLLOWERS: [u32; 2] = [2, 1];
 /// So many nodes are a large job, in which groups tell others less often. Chosen by hand: in smaller ones, that is little beside the rest.
 const LARGE: u32 = 256;
-/// No packet is longer.
-const LONGEST: usize = 1 << 16;
 
 /// What is known of other agents.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PeerView {
+    /// When this was written down.
+    pub at: Option<Instant>,
     /// Whether they live.
     pub members: Vec<PeerAgent>,
     /// The user's data, of all nodes.
@@ -98,11 +106,13 @@ pub(super) struct AgentPeers {
     socket: UdpSocket,
     joined: BTreeSet<u32>,
     looked: Option<Instant>,
+    /// How many nodes the job has, if that is known, and when the directory was looked at last for their agents.
+    nodes: Option<u32>,
+    sought: Option<Instant>,
     /// When others were told last what is known, and whether a node has come, gone or fallen silent since.
     told: Option<Instant>,
     changed: bool,
     trips: BTreeMap<u32, VecDeque<RoundTrip>>,
-    buffer: Vec<u8>,
     data: BTreeMap<String, String>,
     sensors: Sensors,
     reading: Reading,
@@ -111,7 +121,7 @@ pub(super) struct AgentPeers {
     summarised: Option<Instant>,
     neighbours: Neighbours,
     slow: Arc<Slow>,
-    stamps: PacketStamps,
+    inbox: Inbox,
     /// When packets went and came; none if it cannot be written.
     log: Option<ClockLog>,
 }
@@ -130,24 +140,26 @@ impl AgentPeers {
         config.interval = (job.about.interval * 1e9) as u64;
         config.cleanup = 10 * config.interval;
         config.consensus = config.interval;
+        config.gather = config.interval / 2;
         let large = job.about.nodes.is_some_and(|nodes| nodes > LARGE);
         config.clock_packets = clock_packets(job.about.nodes);
         config.clock_every = clock_packets_every(job.about.nodes);
         if let Some(nodes) = job.about.nodes {
             config = config.layered(nodes);
         }
-        let node =
-            Node::new(config, clock::raw()).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
+        let node = Node::new(config, clock::steady())
+            .map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
         let mut peers = AgentPeers {
             node,
-            stamps: PacketStamps::new(&socket),
+            inbox: Inbox::new(&socket),
             socket,
             joined: BTreeSet::new(),
             looked: None,
+            nodes: job.about.nodes,
+            sought: None,
             told: None,
             changed: false,
             trips: BTreeMap::new(),
-            buffer: vec![0; LONGEST],
             data: BTreeMap::new(),
             sensors: Sensors::new(Path::new("/")),
             reading: Reading::default(),
@@ -166,34 +178,25 @@ impl AgentPeers {
     /// # Errors
     /// The socket cannot be used any more.
     pub(super) fn run(&mut self, job: &Job, length: Duration) -> Result<()> {
-        let end = Instant::now() + length;
+        let begun = Instant::now();
         if self.looked.is_none_or(|looked| looked.elapsed() > LOOK) {
             self.look(job);
         }
         loop {
-            for packet in self.node.poll(clock::raw()) {
-                let name = Name { incarnation: self.node.config().incarnation, sequence: packet.sequence };
-                self.note(ClockLogEntry::Sent(name, clock::raw()));
-                // What gets lost is said again.
-                let _ = self.socket.send_to(&packet.bytes, packet.to);
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            self.send();
+            let now = clock::steady();
+            let gather = Duration::from_nanos(self.node.may_wait(now));
+            let left = length.saturating_sub(begun.elapsed());
+            // Who wakes seldom does not wake again just for what is left.
+            if left <= gather / 2 {
                 break;
             }
-            let deadline = Duration::from_nanos(self.node.next_deadline().saturating_sub(clock::raw()));
-            // At least as long as a timeout can be.
-            self.socket.set_read_timeout(Some(left.min(deadline).max(Duration::from_millis(1))))?;
-            if let Ok((length, from)) = self.socket.recv_from(&mut self.buffer) {
-                let (came, now) = (self.stamps.came(&self.socket), clock::raw());
-                self.node.receive_stamped(now, came, from, self.buffer.get(..length).unwrap_or_default());
-                if let Some(Arrival { incarnation, sequence, .. }) = self.node.arrived() {
-                    self.note(ClockLogEntry::Came(Name { incarnation, sequence }, came));
-                }
-            }
+            let deadline = Duration::from_nanos(self.node.next_deadline().saturating_sub(now));
+            self.inbox.wait(&self.socket, left.min(deadline), gather)?;
+            self.receive();
         }
         for trip in self.node.round_trips() {
-            self.neighbours.add(&trip, real_ahead(&self.node, trip.peer));
+            self.neighbours.add(&trip);
             let trips = self.trips.entry(trip.peer.0).or_default();
             trips.push_back(trip);
             if trips.len() > TRIPS {
@@ -202,9 +205,31 @@ impl AgentPeers {
         }
         // Members say what became of others.
         self.changed |= !self.node.events().is_empty();
-        let name = |id| self.node.member(id).map(|member| member.name.to_owned());
-        self.neighbours.compare(clock::raw(), |id| real_ahead(&self.node, id), name);
         Ok(())
+    }
+
+    /// Sends what is due.
+    fn send(&mut self) {
+        self.node.prepare(clock::steady());
+        while let Some(packet) = self.node.next_packet(clock::raw()) {
+            let name = Name { incarnation: self.node.config().incarnation, sequence: packet.sequence };
+            self.note(ClockLogEntry::Sent(name, clock::raw()));
+            // What gets lost is said again.
+            let _ = self.socket.send_to(&packet.bytes, packet.to);
+        }
+    }
+
+    /// Takes in what has come.
+    fn receive(&mut self) {
+        let (node, log) = (&mut self.node, &mut self.log);
+        self.inbox.take(&self.socket, |packet| {
+            node.receive_stamped(clock::steady(), packet.waited, packet.came, packet.from, packet.bytes);
+            if let Some(Arrival { incarnation, sequence, .. }) = node.arrived()
+                && let Some(log) = log
+            {
+                log.push(ClockLogEntry::Came(Name { incarnation, sequence }, packet.came));
+            }
+        });
     }
 
     /// Looks at what the nodes have together, and tells other groups of this one.
@@ -239,13 +264,39 @@ impl AgentPeers {
         settings.tell(&mut self.node);
     }
 
-    /// Looks for agents that are new, and at the clocks.
+    /// Looks for agents that are new, at resources, and at the clocks.
     fn look(&mut self, job: &Job) {
         self.looked = Some(Instant::now());
         self.flush();
-        if self.log.as_ref().is_none_or(ClockLog::is_half_full) {
-            self.node.stop_clock_packets();
+        // Not every launcher tells how many nodes there are.
+        let many = self.node.member_ids().count() > CLOCKS.0 as usize;
+        if many || self.log.as_ref().is_none_or(ClockLog::is_half_full) {
+            self.node.stop_clock_packets(if many { FOLLOWERS[1] } else { FOLLOWERS[0] });
         }
+        let complete = self.nodes.is_some_and(|nodes| self.joined.len() + 1 >= nodes as usize);
+        if !complete || self.sought.is_none_or(|sought| sought.elapsed() > LOOK_SELDOM) {
+            self.seek(job);
+        }
+        self.reading = self.sensors.read(clock::steady());
+        // Both are short enough.
+        let _ = self.node.put(RESOURCES, &self.reading.encode());
+        // For the group: told to all nodes, those of a large job would leave no room for anything else.
+        let _ = self.node.put(REAL, &clock::lead().encode());
+        self.compare_clocks();
+        self.look_together();
+    }
+
+    /// Looks at the clocks of all nodes that tell theirs.
+    fn compare_clocks(&mut self) {
+        let told = self.node.member_ids().filter_map(|id| Some((id, Lead::decode(self.node.get(id, REAL)?)?)));
+        told.for_each(|(id, lead)| self.neighbours.lead(id, lead));
+        let name = |id| self.node.member(id).map(|member| member.name.to_owned());
+        self.neighbours.compare(clock::raw(), name);
+    }
+
+    /// Looks for agents that are new.
+    fn seek(&mut self, job: &Job) {
+        self.sought = Some(Instant::now());
         let own = self.node.id().0;
         for agent in AgentFile::those(job, |number| number != own && !self.joined.contains(&number)) {
             self.joined.insert(agent.number);
@@ -253,12 +304,6 @@ impl AgentPeers {
                 self.node.join(agent.gossip);
             }
         }
-        self.reading = self.sensors.read(clock::raw());
-        // Both are short enough.
-        let _ = self.node.put(RESOURCES, &self.reading.encode());
-        // For the group: told to all nodes, those of a large job would leave no room for anything else.
-        let _ = self.node.put(REAL, &clock::real_minus_raw().to_le_bytes());
-        self.look_together();
     }
 
     /// Tells the clock log that a rank is here.
@@ -282,7 +327,7 @@ impl AgentPeers {
     /// Tells others that this one goes.
     pub(super) fn leave(&mut self) {
         self.node.leave();
-        for packet in self.node.poll(clock::raw()) {
+        for packet in self.node.poll(clock::steady()) {
             let _ = self.socket.send_to(&packet.bytes, packet.to);
         }
     }
@@ -297,9 +342,10 @@ impl AgentPeers {
         }
     }
 
-    /// All that is known of others, if that is due or something has happened to one of them.
-    pub(super) fn heard(&mut self) -> Option<PeerView> {
-        if !self.changed && self.told.is_some_and(|told| told.elapsed() < TELL) {
+    /// All that is known of others, if that is due or something has happened to one of them; it is due more often while somebody asks.
+    pub(super) fn heard(&mut self, asked: bool) -> Option<PeerView> {
+        let every = if asked { TELL } else { TELL_NOBODY };
+        if !self.changed && self.told.is_some_and(|told| told.elapsed() < every) {
             return None;
         }
         (self.changed, self.told) = (false, Some(Instant::now()));
@@ -312,6 +358,7 @@ impl AgentPeers {
             Some((quantity.name().to_owned(), value, quantity.unit().to_owned()))
         });
         PeerView {
+            at: Some(Instant::now()),
             members: self.known(),
             data: self.data(),
             resources: resources.collect(),
@@ -335,7 +382,7 @@ impl AgentPeers {
 
     /// What is known of other agents.
     fn known(&self) -> Vec<PeerAgent> {
-        let now = clock::raw();
+        let now = clock::steady();
         let others = self.node.members().filter(|member| member.id != self.node.id());
         let known = others.map(|member| PeerAgent {
             number: member.id.0,
@@ -365,7 +412,7 @@ impl AgentPeers {
     /// What the real time of a node is ahead of that of this one, and how far that may be wrong, in seconds.
     fn clock(&self, id: NodeId) -> Option<(f64, f64)> {
         let quickest = self.trips.get(&id.0)?.iter().min_by_key(|trip| trip.delay())?;
-        let ahead = i128::from(quickest.offset()) + i128::from(real_ahead(&self.node, id)?);
+        let ahead = i128::from(quickest.offset()) + i128::from(self.neighbours.leads_by(id)?);
         Some((ahead as f64 * 1e-9, quickest.delay().max(0) as f64 * 0.5e-9))
     }
 
@@ -382,15 +429,9 @@ impl AgentPeers {
     }
 }
 
-/// What the real time is ahead of the clock that gossip measures by at another node, and less so here, in nanoseconds.
-fn real_ahead(node: &Node, id: NodeId) -> Option<i64> {
-    let real = |id: NodeId| Some(i64::from_le_bytes(node.get(id, REAL)?.try_into().ok()?));
-    real(id)?.checked_sub(real(node.id())?)
-}
-
 /// How many packets that only tell of clocks follow a message within the group: 7 kbit/s each. The first is already as quick as any; a second one costs a node some 20 packets per second, which come and go.
 fn clock_packets(nodes: Option<u32>) -> u32 {
-    if nodes.is_none_or(|nodes| nodes <= CLOCKS.0) { 2 } else { 1 }
+    FOLLOWERS[usize::from(nodes.is_some_and(|nodes| nodes > CLOCKS.0))]
 }
 
 /// How often the next node of the group gets a packet that only tells of clocks, in nanoseconds; 0 is never.

@@ -1,6 +1,6 @@
 //! All clocks that a node hears of, watched while a job runs: the time that they make together, what each is ahead of it, and a word about one that fails.
 
-use super::{ClockFault, ClockLimits, ClockWatch, Difference, Nearest, SystemTime, system_time};
+use super::{ClockFault, ClockLimits, ClockWatch, Difference, Nearest, STILL, SystemTime, system_time};
 use crate::gossip::{RoundTrip, SECOND, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -215,8 +215,10 @@ impl ClockKeeper {
 fn opposite(fault: ClockFault) -> ClockFault {
     match fault {
         ClockFault::Jumped(size) => ClockFault::Jumped(-size),
+        // Who stands still sees all others gain all the time that passes.
+        ClockFault::RunsAway(rate) if (rate - 1.0).abs() <= STILL => ClockFault::StandsStill,
         ClockFault::RunsAway(rate) => ClockFault::RunsAway(-rate),
-        ClockFault::StandsStill => ClockFault::StandsStill,
+        ClockFault::StandsStill => ClockFault::RunsAway(1.0),
     }
 }
 

@@ -13,4 +13,5 @@ mod watch;
 pub use keeper::{ClockComparison, ClockKeeper, Remark};
 pub use nearest::{Difference, Nearest};
 pub use system::{SystemTime, distances, system_time};
+use watch::STILL;
 pub use watch::{ClockFault, ClockLimits, ClockWatch};

@@ -40,20 +40,23 @@ pub struct ClockWatch {
     recent: VecDeque<(Time, f64, f64)>,
     /// Size and rate of such a step: whether it was a jump shows the next one.
     pending: Option<(f64, f64)>,
+    /// Size of a step that was followed by a larger one in the same direction: a jump, unless a third one goes on at the rate of the second. Then the clock began to run away between two observations, and the
+    /// first step shows a part of that.
+    held: Option<f64>,
     /// That it runs away, or stands still, has been said.
     running: bool,
     still: bool,
 }
 
 /// A clock that goes at less than this rate of the others stands still: slewing and drift change a rate by less than a thousandth, so any small number would do.
-const STILL: f64 = 0.05;
+pub(super) const STILL: f64 = 0.05;
 /// Observations until a rate is known: two give one, further ones tell a jump from it.
 const ENOUGH: usize = 4;
 
 impl ClockWatch {
     /// A clock of which nothing is known yet.
     pub fn new(limits: ClockLimits) -> Self {
-        ClockWatch { limits, recent: VecDeque::new(), pending: None, running: false, still: false }
+        ClockWatch { limits, recent: VecDeque::new(), pending: None, held: None, running: false, still: false }
     }
 
     /// Takes what the clock is ahead of the system time and what that can be wrong by, at a time of a good clock. Gives a verdict when it is a
@@ -82,13 +85,22 @@ impl ClockWatch {
             self.recent.pop_front();
         }
         if still {
-            self.pending = None;
+            (self.pending, self.held) = (None, None);
             return (!std::mem::replace(&mut self.still, true)).then_some(ClockFault::StandsStill);
         }
         self.still = false;
+        let held = self.held.take();
         if bad {
             return match self.pending.replace((off, rate)) {
                 Some((_, before)) if (before - rate).abs() < 0.2 * rate.abs() => self.runs_away(rate),
+                // It does not go on: they were jumps, of which this one is the next.
+                Some((second, _)) if held.is_some() && !self.running => {
+                    held.map(|first| ClockFault::Jumped(first + second))
+                }
+                Some((first, before)) if !self.running && before * rate > 0.0 && before.abs() < rate.abs() => {
+                    self.held = Some(first);
+                    None
+                }
                 // Back at once: that observation was wrong, not the clock.
                 Some((jump, _)) if (jump + off).abs() <= self.limits.jump + noise => {
                     self.pending = None;
@@ -98,7 +110,9 @@ impl ClockWatch {
                 _ => None,
             };
         }
-        let jump = self.pending.take().filter(|_| !self.running).map(|(jump, _)| ClockFault::Jumped(jump));
+        let jump = self.pending.take().filter(|_| !self.running).map(|(jump, _)| jump);
+        // Two in a row, as it turns out: together they are what the clock is off by.
+        let jump = jump.map(|jump| ClockFault::Jumped(jump + held.unwrap_or(0.0)));
         jump.or_else(|| self.slope())
     }
 

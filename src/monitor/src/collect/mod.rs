@@ -11,7 +11,7 @@ pub use stacks::stacks;
 use self::asking::{AT_ONCE, Expectations, ask_all};
 
 use crate::diagnose::{SilentNode, Snapshot, duration};
-use crate::jobs::{AgentFile, Job};
+use crate::jobs::{self, AgentFile, Job};
 use crate::query::{AgentReport, ClockRemark, Question};
 use crate::state::now;
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,6 +134,7 @@ fn collect_again(job: &Job, comms: &BTreeSet<u64>, unheard: &BTreeMap<u32, f64>)
         collected.snapshot.silent.push(SilentNode { host: agent.host, since, ranks: agent.ranks });
     }
     collected.snapshot.time = time;
+    collected.snapshot.unmonitored = jobs::failures(job);
     collected.snapshot.ranks = collected.reports.iter().flat_map(|report| report.ranks.iter().cloned()).collect();
     collected
 }

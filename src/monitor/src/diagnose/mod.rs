@@ -20,6 +20,7 @@ mod tests;
 pub use table::{CommRow, RankRow};
 pub use words::{Ranks, duration, moment};
 
+use crate::jobs::FailedAgent;
 use crate::state::{CoreTime, Life, Phase, RankState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,6 +34,9 @@ pub struct Snapshot {
     pub ranks: Vec<RankState>,
     /// Nodes that do not answer.
     pub silent: Vec<SilentNode>,
+    /// Nodes without an agent, of whose ranks nothing is known.
+    #[serde(default)]
+    pub unmonitored: Vec<FailedAgent>,
 }
 
 /// A node that does not answer.
@@ -79,6 +83,9 @@ pub struct Diagnosis {
     pub rows: Vec<RankRow>,
     /// One line for each communicator in whose operations somebody waits.
     pub comms: Vec<CommRow>,
+    /// Nodes without an agent.
+    #[serde(default)]
+    pub unmonitored: Vec<FailedAgent>,
 }
 
 /// From so many seconds on without any move, nothing moves. Chosen by hand: shorter calls a job still that computes between two calls of MPI, longer
@@ -132,7 +139,16 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
         (_, None) => format!("{}: no rank waits in MPI; {}", no_progress(quiet, &starved), outside(now)),
     };
     let ranks = cause.filter(|_| verdict != JobVerdict::Finished).map(|cause| cause.ranks).unwrap_or_default();
-    Diagnosis { verdict, sentence, quiet, ranks, starved, rows: table::ranks(now), comms: table::comms(now) }
+    Diagnosis {
+        verdict,
+        sentence,
+        quiet,
+        ranks,
+        starved,
+        rows: table::ranks(now),
+        comms: table::comms(now),
+        unmonitored: now.unmonitored.clone(),
+    }
 }
 
 fn is_unwatched(rank: &RankState) -> bool {
@@ -159,7 +175,10 @@ fn verdict(now: &Snapshot, quiet: f64) -> JobVerdict {
 fn unknown(now: &Snapshot) -> String {
     let ranks: Vec<u32> = now.ranks.iter().filter(|rank| is_unwatched(rank)).filter_map(|rank| rank.rank).collect();
     if now.ranks.is_empty() {
-        return "no process of the job is known yet".to_owned();
+        return match &now.unmonitored[..] {
+            [] => "no process of the job is known yet".to_owned(),
+            [failed, ..] => format!("no process of the job is known: {}", table::unmonitored(failed)),
+        };
     }
     let do_ = if ranks.len() == 1 { "does" } else { "do" };
     format!(

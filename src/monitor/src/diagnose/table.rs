@@ -2,6 +2,7 @@
 
 use super::words::Comms;
 use super::{Ranks, Snapshot, duration};
+use crate::jobs::FailedAgent;
 use crate::state::{Life, Phase, RankState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -150,6 +151,9 @@ impl super::Diagnosis {
             text += line.trim_end();
             text.push('\n');
         }
+        for failed in &self.unmonitored {
+            text += &format!("\n{}\n", unmonitored(failed));
+        }
         for comm in &self.comms {
             text += &format!(
                 "\n{}: operation {} ({}): {} of {} wait, behind: {}\n",
@@ -163,4 +167,9 @@ impl super::Diagnosis {
         }
         text
     }
+}
+
+/// That a node has no agent, and why.
+pub(super) fn unmonitored(failed: &FailedAgent) -> String {
+    format!("node {} is not monitored: {}", failed.host, failed.why)
 }

@@ -66,6 +66,8 @@ pub struct Config {
     pub clock_packets: u32,
     /// An empty packet goes to the next living member of the group once in this time, whatever else is sent; 0 is never. The denser packets are, the better they tell when a clock has jumped.
     pub clock_every: Time,
+    /// How long what has come may wait until the caller looks at it, while nobody is suspected and no nodes are meeting: see [`Node::may_wait`](super::Node::may_wait). 0 is not at all.
+    pub gather: Time,
     /// Most bytes of data in a message, beside gossip list and matrix.
     pub budget: usize,
     /// Whether every node learns names and addresses of all nodes, not of its group alone.
@@ -94,6 +96,7 @@ impl Config {
             probe_every: 5,
             clock_packets: 0,
             clock_every: 0,
+            gather: 50 * MILLISECOND,
             budget: 320,
             directory: true,
             choice: Choice::BinaryRoundRobin,

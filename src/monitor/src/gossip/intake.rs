@@ -30,11 +30,12 @@ const PACKET: usize = 1_200;
 impl Node {
     /// Takes a packet in that arrived now.
     pub fn receive(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
-        self.receive_stamped(now, now, from, bytes);
+        self.receive_stamped(now, 0, now, from, bytes);
     }
 
-    /// Takes a packet in that arrived at `stamp`, such as the kernel's receive timestamp; both times by the caller's one clock.
-    pub fn receive_stamped(&mut self, now: Time, stamp: Time, from: SocketAddr, bytes: &[u8]) {
+    /// Takes a packet in that has waited for so long, and arrived at `stamp` by the clock that is compared with others, such as the kernel's receive timestamp. That clock may be another one than that of
+    /// `now`: one that stands still does not keep the node from gossip.
+    pub fn receive_stamped(&mut self, now: Time, waited: Time, stamp: Time, from: SocketAddr, bytes: &[u8]) {
         self.notice(now);
         self.arrival = None;
         if self.leaving {
@@ -53,7 +54,7 @@ impl Node {
         }
         if header.kind == PacketKind::Join {
             if self.outgoing.len() < MOST_WELCOMES {
-                self.outgoing.push(Outgoing::Welcome(sender));
+                self.outgoing.push_back(Outgoing::Welcome(sender));
             }
             self.counted(bytes);
             return;
@@ -82,7 +83,7 @@ impl Node {
             }
             let Some(layer) = self.layers.get_mut(level) else { continue };
             let mut changes = Vec::new();
-            layer.merge(section, now, &mut changes);
+            layer.merge(section, now, now.saturating_sub(waited), &mut changes);
             if level == 0 && layer.join_suspicions(section, now, &mut changes) {
                 self.hurry(now);
             }
@@ -95,7 +96,7 @@ impl Node {
             self.reply(common, sender, now);
         }
         if message.probe && self.answers_to(common) {
-            self.outgoing.push(Outgoing::Answer(sender, header.time, stamp));
+            self.outgoing.push_back(Outgoing::Answer(sender, header.time, stamp));
         }
         if let Some((t1, t2)) = message.echo.filter(|&(t1, _)| self.peers.answered(header.from, t1)) {
             self.round_trips.push(RoundTrip { peer: header.from, t1, t2, t3: header.time, t4: stamp });
@@ -107,7 +108,7 @@ impl Node {
         if let Some(layer) = self.layers.get_mut(common).filter(|_| common > 0 && self.replies < MOST_REPLIES) {
             layer.beat(now, 0);
             self.replies += 1;
-            self.outgoing.push(Outgoing::Gossip(sender));
+            self.outgoing.push_back(Outgoing::Gossip(sender));
         }
     }
 
@@ -135,7 +136,7 @@ impl Node {
     /// Newcomers get everything; a newcomer itself goes on to ever nearer nodes until it is in its group.
     fn greet(&mut self, header: &PacketHeader, sender: Contact, message: &PacketContent) {
         if header.kind == PacketKind::Welcome {
-            self.outgoing.push(Outgoing::Hello(sender));
+            self.outgoing.push_back(Outgoing::Hello(sender));
             self.closest = self.closest.min(self.common(sender.id).map_or(usize::MAX, |(level, _)| level));
         }
         if header.kind == PacketKind::Gossip {
@@ -147,7 +148,7 @@ impl Node {
             self.learn(contact, false);
             let level = self.common(contact.id).map_or(usize::MAX, |(level, _)| level);
             if level < self.closest {
-                self.outgoing.push(Outgoing::Hello(contact));
+                self.outgoing.push_back(Outgoing::Hello(contact));
                 self.ask(contact.address, ASK_NEARER);
                 nearest = nearest.min(level);
             }

@@ -178,8 +178,8 @@ impl Layer {
         section
     }
 
-    /// Takes in what another node told: newer heartbeats with the rows that belong to them.
-    pub(crate) fn merge(&mut self, section: &Section, now: Time, changes: &mut Vec<Change>) {
+    /// Takes in what another node told in a packet that came at `came`: newer heartbeats with the rows that belong to them.
+    pub(crate) fn merge(&mut self, section: &Section, now: Time, came: Time, changes: &mut Vec<Change>) {
         let mut newer = Set::default();
         for &(index, heartbeat) in &section.heartbeats {
             let index = index as usize;
@@ -197,7 +197,8 @@ impl Layer {
             let Some(entry) = self.get_mut(index) else { continue };
             entry.row = Set::default();
             if entry.liveness.is_there() {
-                entry.heard = now;
+                // Not before what was forgiven.
+                entry.heard = entry.heard.max(came);
                 newer.insert(index);
             }
             if entry.liveness == Liveness::Suspect {

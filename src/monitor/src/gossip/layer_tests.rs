@@ -7,7 +7,7 @@ fn layer(others: &[usize]) -> (Layer, Time) {
     let config = Config { group_sizes: vec![8], ..Config::new(NodeId(0), address, [0; 32]) };
     let mut layer = Layer::all(&config, 0, 10).remove(0);
     let heartbeats = others.iter().map(|&index| (index as u32, 10)).collect();
-    layer.merge(&Section { level: 1, heartbeats, rows: Vec::new() }, 0, &mut Vec::new());
+    layer.merge(&Section { level: 1, heartbeats, rows: Vec::new() }, 0, 0, &mut Vec::new());
     (layer, 10 * SECOND)
 }
 
@@ -19,7 +19,7 @@ fn section(heartbeats: &[(u32, u64)], rows: &[(usize, usize)]) -> Section {
 
 fn merged(layer: &mut Layer, section: &Section, now: Time) -> Vec<Change> {
     let mut changes = Vec::new();
-    layer.merge(section, now, &mut changes);
+    layer.merge(section, now, now, &mut changes);
     changes
 }
 

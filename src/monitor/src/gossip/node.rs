@@ -10,7 +10,7 @@ use super::records::RecordStore;
 use super::status;
 use super::types::{Arrival, Counters, Event, EventKind, GroupView, KnownNode, Liveness, NodeId, RoundTrip, Time};
 use crate::random::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 /// A node that is not in this node's group.
@@ -54,7 +54,7 @@ pub struct Node {
     pub(crate) joining: Vec<(SocketAddr, u32)>,
     /// The lowest layer in which a node was greeted so far.
     pub(crate) closest: usize,
-    pub(crate) outgoing: Vec<Outgoing>,
+    pub(crate) outgoing: VecDeque<Outgoing>,
     /// Deaths and returns to be told at once, and the layer (from 0) in which this node has its nearest group in common with the one that told
     /// it; found here: the number of layers.
     pub(crate) news: Vec<(RecordKey, usize)>,
@@ -107,7 +107,7 @@ impl Node {
             last_call: now,
             joining: Vec::new(),
             closest: usize::MAX,
-            outgoing: Vec::new(),
+            outgoing: VecDeque::new(),
             news: Vec::new(),
             events: Vec::new(),
             round_trips: Vec::new(),
@@ -183,9 +183,10 @@ impl Node {
         if key == identity::KEY || record.bytes.is_empty() { None } else { Some(record.bytes) }
     }
 
-    /// No more packets that only tell of clocks, beside those that follow messages.
-    pub fn stop_clock_packets(&mut self) {
+    /// No more packets that only tell of clocks, beside those that follow messages: so many at most.
+    pub fn stop_clock_packets(&mut self, followers: u32) {
         self.next_clock = Time::MAX;
+        self.config.clock_packets = self.config.clock_packets.min(followers);
     }
 
     /// This node's heartbeat.
@@ -195,11 +196,16 @@ impl Node {
 
     /// All nodes known, this one included, by number.
     pub fn members(&self) -> impl Iterator<Item = KnownNode<'_>> {
+        self.member_ids().filter_map(|id| self.member(id))
+    }
+
+    /// Their numbers.
+    pub fn member_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         let group = &self.layers[0];
         let near = group.iter().map(|(index, _)| NodeId(group.base + index as u32));
         let mut ids: Vec<NodeId> = near.chain(self.distant.keys().copied()).collect();
         ids.sort_unstable();
-        ids.into_iter().filter_map(|id| self.member(id))
+        ids.into_iter()
     }
 
     /// One node.
@@ -276,6 +282,12 @@ impl Node {
     pub fn next_deadline(&self) -> Time {
         let waiting = !self.outgoing.is_empty() || !self.news.is_empty();
         if waiting && !self.leaving { 0 } else { self.next_round.min(self.next_hurry).min(self.next_clock) }
+    }
+
+    /// How long the caller may let packets wait that come from now on, to take in several at once: not at all while nodes meet or somebody is suspected, for then each one counts.
+    pub fn may_wait(&self, now: Time) -> Time {
+        let urgent = self.next_hurry != Time::MAX || self.layers.iter().any(|layer| layer.meets(now));
+        if urgent || self.leaving { 0 } else { self.config.gather }
     }
 
     /// Notices if the caller itself stood still, as a stopped process does: that is no silence of others.

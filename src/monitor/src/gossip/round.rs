@@ -36,6 +36,12 @@ const INTRODUCTIONS: usize = 8;
 impl Node {
     /// Does what is due, and gives the packets to send now.
     pub fn poll(&mut self, now: Time) -> Vec<Packet> {
+        self.prepare(now);
+        std::iter::from_fn(|| self.next_packet(now)).collect()
+    }
+
+    /// Does what is due: then packets wait to be taken by [`next_packet`](Self::next_packet).
+    pub fn prepare(&mut self, now: Time) {
         self.notice(now);
         if now >= self.next_round {
             if self.leaving {
@@ -51,8 +57,12 @@ impl Node {
             self.clock_packet(now);
         }
         self.broadcast();
-        let outgoing = std::mem::take(&mut self.outgoing);
-        outgoing.into_iter().map(|outgoing| self.packet(outgoing, now)).collect()
+    }
+
+    /// The next packet that waits to be sent; `stamp` is the time for those who compare clocks, by the clock of which [`receive_stamped`](Self::receive_stamped) gets stamps.
+    pub fn next_packet(&mut self, stamp: Time) -> Option<Packet> {
+        let outgoing = self.outgoing.pop_front()?;
+        Some(self.packet(outgoing, stamp))
     }
 
     /// A member is suspected, here or by others: until all have said whether they suspect it too, messages are more frequent.
@@ -73,7 +83,7 @@ impl Node {
             self.gossip_round(now);
             self.next_round += self.config.interval;
         } else if let Some(contact) = self.next_in_group().and_then(|id| self.peers.get(id)) {
-            self.outgoing.push(Outgoing::Suspicions(contact));
+            self.outgoing.push_back(Outgoing::Suspicions(contact));
         }
         if self.hurried && self.layers[0].others(|state| state == Liveness::Suspect).is_empty() {
             (self.hurried, self.hurry_until) = (false, now);
@@ -194,7 +204,7 @@ impl Node {
                 let others = [(); 2].map(|()| self.peers.of_group(layer.level, index, &mut self.random));
                 let second = others[1].filter(|_| others[0] != others[1]);
                 for contact in others[0].into_iter().chain(second).filter_map(|id| self.peers.get(id)) {
-                    self.outgoing.push(Outgoing::News(contact, told.clone()));
+                    self.outgoing.push_back(Outgoing::News(contact, told.clone()));
                 }
             }
         }
@@ -254,7 +264,7 @@ impl Node {
 
     fn gossip_with(&mut self, id: NodeId) {
         if let Some(contact) = self.peers.get(id).filter(|_| id != self.config.id) {
-            self.outgoing.push(Outgoing::Gossip(contact));
+            self.outgoing.push_back(Outgoing::Gossip(contact));
         }
     }
 
@@ -263,7 +273,7 @@ impl Node {
         self.layers.iter().enumerate().find_map(|(level, layer)| Some((level, layer.local(id.0)?)))
     }
 
-    fn packet(&mut self, outgoing: Outgoing, now: Time) -> Packet {
+    fn packet(&mut self, outgoing: Outgoing, stamp: Time) -> Packet {
         let (kind, to) = match outgoing {
             Outgoing::Join(address) => (PacketKind::Join, Contact { id: ANYBODY, address, incarnation: 0 }),
             Outgoing::Welcome(contact) => (PacketKind::Welcome, contact),
@@ -283,7 +293,7 @@ impl Node {
             addressee: to.incarnation as u32,
             incarnation: self.config.incarnation,
             sequence: self.sequence,
-            time: now,
+            time: stamp,
             heartbeat: self.heartbeat(),
         };
         let mut keys = Vec::new();
@@ -292,12 +302,12 @@ impl Node {
             Outgoing::Join(_) => {}
             Outgoing::Welcome(contact) => message.contacts = self.introductions(contact.id),
             Outgoing::Hello(contact) => {
-                (message, keys) = self.gossip(contact, now);
+                (message, keys) = self.gossip(contact, stamp);
                 message.hello = true;
             }
-            Outgoing::Gossip(contact) => (message, keys) = self.gossip(contact, now),
+            Outgoing::Gossip(contact) => (message, keys) = self.gossip(contact, stamp),
             Outgoing::Question(contact) => {
-                (message, keys) = self.gossip(contact, now);
+                (message, keys) = self.gossip(contact, stamp);
                 message.asks = true;
             }
             Outgoing::Suspicions(_) => message.sections = vec![self.layers[0].section()],
@@ -319,7 +329,7 @@ impl Node {
     }
 
     /// A gossip message for that node, and the keys of the records in it.
-    fn gossip(&mut self, to: Contact, now: Time) -> (PacketContent<'static>, Vec<RecordKey>) {
+    fn gossip(&mut self, to: Contact, stamp: Time) -> (PacketContent<'static>, Vec<RecordKey>) {
         let level = self.common(to.id).map_or(self.layers.len(), |(level, _)| level);
         // At random, for the targets of every second or third round may never be some of the group.
         let upper = level > 0 || self.random.below(u64::from(self.config.upper_every)) == 0;
@@ -335,7 +345,7 @@ impl Node {
                 );
             }
             groups.retain(|&(layer, index)| self.peers.knows_group(layer, index));
-            let meeting = self.layers[1..].iter().any(|layer| layer.meets(now));
+            let meeting = self.layers[1..].iter().any(|layer| layer.meets(self.last_call));
             let [least, most] = CONTACTS_WHILE_MEETING;
             for _ in 0..if meeting { (groups.len() / 8).clamp(least, most) } else { 1 } {
                 // Of nodes that send, all of a group are equally many; of those that others tell of, those that many know would get ever more.
@@ -346,7 +356,7 @@ impl Node {
         }
         if self.asks_for_times() {
             message.probe = true;
-            self.peers.probed(to.id, now);
+            self.peers.probed(to.id, stamp);
         }
         (message, keys)
     }

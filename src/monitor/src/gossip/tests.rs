@@ -110,7 +110,7 @@ fn others_than_the_group_get_few_answers() {
         for asker in askers {
             let node = net.node(asker);
             node.config.probe_every = 1;
-            node.outgoing = vec![outgoing::Outgoing::Gossip(contact)];
+            node.outgoing = [outgoing::Outgoing::Gossip(contact)].into();
             for packet in node.poll(now).into_iter().filter(|packet| packet.to == address(0)) {
                 net.deliver(asker as u32, &packet);
             }
@@ -317,7 +317,7 @@ fn packets_for_those_who_compare_clocks_are_dense_and_go_round() {
     let later = net.now + MILLISECOND;
     let with = sent(&mut net, later);
     assert!(with[3] > 90 && with[2] < 20, "{with:?}");
-    net.node(1).stop_clock_packets();
+    net.node(1).stop_clock_packets(0);
     let later = net.now + 2 * SECOND;
     assert!(sent(&mut net, later).iter().sum::<usize>() < 60);
     // Alone, there is nobody; who has left is silent.

@@ -86,3 +86,39 @@ impl AgentFile {
         agents
     }
 }
+
+/// A node whose agent could not start, or has failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailedAgent {
+    /// Its name.
+    pub host: String,
+    /// What was wrong.
+    pub why: String,
+}
+
+/// How the name of a file ends that says why there is no agent on a node.
+const FAILED: &str = "failed";
+
+fn failure(job: &Job, host: &str) -> PathBuf {
+    job.directory.join("agents").join(format!("{}.{FAILED}", host.replace('/', "_")))
+}
+
+/// Notes why there is no agent on a node.
+pub(crate) fn note_failure(job: &Job, host: &str, why: &str) {
+    // If it cannot be written, nobody hears of it.
+    let _ = write_json(&failure(job, host), &FailedAgent { host: host.to_owned(), why: why.to_owned() });
+}
+
+/// There is one now.
+pub(crate) fn forget_failure(job: &Job, host: &str) {
+    let _ = std::fs::remove_file(failure(job, host));
+}
+
+/// The nodes without an agent, as far as they have said so.
+pub fn failures(job: &Job) -> Vec<FailedAgent> {
+    let entries = job.directory.join("agents").read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == FAILED));
+    let mut failed: Vec<FailedAgent> = files.filter_map(|path| read_json(&path).ok()).collect();
+    failed.sort_by(|one, other| one.host.cmp(&other.host));
+    failed
+}

@@ -12,7 +12,8 @@ mod agents;
 mod list;
 mod swept;
 
-pub use agents::{AgentFile, claim};
+pub use agents::{AgentFile, FailedAgent, claim, failures};
+pub(crate) use agents::{forget_failure, note_failure};
 pub use list::{find, list, register};
 pub use swept::{hold, sweep};
 
@@ -96,13 +97,14 @@ impl Job {
         let about: About = read_json(&directory.join("job.json"))?;
         let path = directory.join("key");
         let wrong = |what: &str| Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display()));
-        let mut file = std::fs::File::open(&path)?;
+        let mut file = std::fs::File::open(&path)
+            .map_err(|error| Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         let meta = file.metadata()?;
         if meta.mode() & 0o077 != 0 || meta.uid() != user()? {
             return Err(wrong("the key file has to belong to you, and nobody else may read it (chmod 600)"));
         }
         let mut text = String::new();
-        file.read_to_string(&mut text)?;
+        file.read_to_string(&mut text).map_err(|_| wrong("not a key"))?;
         let mut key = [0; 32];
         for (place, pair) in key.iter_mut().zip(text.trim().as_bytes().chunks(2)) {
             let pair = std::str::from_utf8(pair).map_err(|_| wrong("not a key"))?;
@@ -112,6 +114,11 @@ impl Job {
             return Err(wrong("not a key"));
         }
         Ok(Job { directory: directory.to_owned(), about, key })
+    }
+
+    /// Whether the directory of the job is still that of this one.
+    pub(crate) fn is_there(&self) -> bool {
+        Job::open(&self.directory).is_ok_and(|job| job.about.id == self.about.id)
     }
 
     /// Where the state files of its processes on a node are.

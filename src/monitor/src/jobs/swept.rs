@@ -6,6 +6,7 @@ use super::own_directory;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,12 +64,17 @@ fn is_old(path: &Path, young: Duration) -> bool {
     changed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age >= young))
 }
 
+fn is_socket(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_socket())
+}
+
 /// All of it or nothing.
 fn sweep_node(node: &Path, young: Duration) {
     let Ok(entries) = node.read_dir() else { return };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     let mut held = Vec::new();
-    for path in &paths {
+    // A socket of an agent cannot be opened, nor does it hold anything.
+    for path in paths.iter().filter(|path| !is_socket(path)) {
         match File::open(path) {
             Ok(file) if is_old(path, young) && locked(&file) => held.push(file),
             _ => return,
@@ -93,6 +99,8 @@ mod tests {
             std::fs::create_dir_all(node).unwrap();
             std::fs::write(node.join("agent"), "").unwrap();
             std::fs::write(node.join("12.state"), "states").unwrap();
+            // It stays when its agent is killed.
+            drop(std::os::unix::net::UnixListener::bind(node.join("socket")).unwrap());
         }
         let _agent = hold(&watched).unwrap();
         let process = File::open(running.join("12.state")).unwrap();

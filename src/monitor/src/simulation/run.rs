@@ -21,6 +21,7 @@ enum GossipEvent {
     Poll(u32),
     Deliver(u32, u32, Vec<u8>),
     Resume(u32),
+    Gather(u32),
     RandomPause(u32),
     Sensors(u32),
     Aggregates(u32),
@@ -36,7 +37,11 @@ struct SimulatedNode {
     stopped_until: Time,
     /// Until when its own or its network's standing still explains silence.
     excused_until: Time,
-    socket: Vec<(u32, Vec<u8>)>,
+    /// What has come and was not looked at yet, and when.
+    socket: Vec<(u32, Vec<u8>, Time)>,
+    /// When it was last looked at what has come, and whether that is to happen again.
+    looked: Time,
+    gathers: bool,
     sent_before: (u64, u64),
 }
 
@@ -82,6 +87,8 @@ impl<'a> GossipRun<'a> {
                 stopped_until: 0,
                 excused_until: 0,
                 socket: Vec::new(),
+                looked: 0,
+                gathers: false,
                 sent_before: (0, 0),
             });
             run.start(id, START);
@@ -139,6 +146,7 @@ impl<'a> GossipRun<'a> {
                 GossipEvent::Poll(_) => {}
                 GossipEvent::Deliver(to, from, bytes) => self.deliver(to, from, bytes, now),
                 GossipEvent::Resume(id) => self.resume(id, now),
+                GossipEvent::Gather(id) => self.gather(id, now),
                 GossipEvent::RandomPause(id) => self.random_pause(id, now),
                 GossipEvent::Sensors(id) => self.put(id, SENSORS, now),
                 GossipEvent::Aggregates(id) => self.put(id, AGGREGATES, now),
@@ -160,7 +168,8 @@ impl<'a> GossipRun<'a> {
             place.next = 0;
             return;
         }
-        let Some(node) = &mut place.node else { return };
+        self.take_in(id, now);
+        let Some(node) = &mut self.places[id as usize].node else { return };
         for Packet { to, bytes, .. } in node.poll(now) {
             let Some(to) = number(to).filter(|&to| to < self.scenario.nodes) else { continue };
             if let Some(arrival) = self.network.arrival(now, id, to) {
@@ -168,31 +177,58 @@ impl<'a> GossipRun<'a> {
                 self.heap.push(Reverse((arrival, self.order, GossipEvent::Deliver(to, id, bytes))));
             }
         }
-        place.next = 0;
+        self.places[id as usize].next = 0;
         self.schedule(id, now);
     }
 
     fn deliver(&mut self, to: u32, from: u32, bytes: Vec<u8>, now: Time) {
         let place = &mut self.places[to as usize];
-        let Some(node) = &mut place.node else { return };
-        if now < place.stopped_until {
-            if place.socket.len() < SOCKET {
-                place.socket.push((from, bytes));
-            }
+        let Some(node) = &place.node else { return };
+        let stands = now < place.stopped_until;
+        let wait = node.may_wait(now);
+        if !stands || place.socket.len() < SOCKET {
+            place.socket.push((from, bytes, now));
+        }
+        if stands {
             return;
         }
-        self.outcome.delivered += 1;
-        node.receive(now, address(from), &bytes);
-        self.schedule(to, now);
+        if wait == 0 {
+            self.take_in(to, now);
+            self.schedule(to, now);
+        } else if !place.gathers {
+            place.gathers = true;
+            // Who gathers looks at fixed times, whether anything has come or not.
+            let next = now + wait - now.saturating_sub(place.looked) % wait;
+            self.push(next, GossipEvent::Gather(to));
+        }
+    }
+
+    fn gather(&mut self, id: u32, now: Time) {
+        let place = &mut self.places[id as usize];
+        place.gathers = false;
+        if now >= place.stopped_until {
+            self.take_in(id, now);
+            self.schedule(id, now);
+        }
+    }
+
+    /// A node takes in what has come, in that order.
+    fn take_in(&mut self, id: u32, now: Time) {
+        let place = &mut self.places[id as usize];
+        place.looked = now;
+        let come = std::mem::take(&mut place.socket);
+        let Some(node) = &mut place.node else { return };
+        self.outcome.delivered += come.len() as u64;
+        for (from, bytes, came) in come {
+            node.receive_stamped(now, now - came, came, address(from), &bytes);
+        }
     }
 
     fn resume(&mut self, id: u32, now: Time) {
         if now < self.places[id as usize].stopped_until {
             return;
         }
-        for (from, bytes) in std::mem::take(&mut self.places[id as usize].socket) {
-            self.deliver(id, from, bytes, now);
-        }
+        self.take_in(id, now);
         self.places[id as usize].next = 0;
         self.schedule(id, now);
     }
@@ -238,6 +274,7 @@ impl<'a> GossipRun<'a> {
             Fault::Kill(nodes) => {
                 for node in nodes.clone() {
                     self.places[node as usize].node = None;
+                    self.places[node as usize].socket.clear();
                     let detection = Detection { node, first: None, group: None, all: None };
                     self.deaths.insert(node, Death { at: now, knowing: HashSet::new(), detection });
                 }

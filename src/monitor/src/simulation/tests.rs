@@ -190,7 +190,9 @@ fn all_meet_though_one_packet_in_five_is_lost() {
         scenario.faults = vec![(12 * SECOND, Fault::Kill(5..6))];
         let outcome = scenario.run();
         assert!(outcome.detections[0].all.is_some(), "seed {seed}: {outcome:?}");
-        assert_eq!((outcome.incomplete_at_end, outcome.false_deaths), (0, 0), "seed {seed}");
+        assert_eq!((outcome.wrong_at_end, outcome.false_deaths), (0, 0), "seed {seed}");
+        // With so much loss, of 36 nodes in one group about one suspects another one falsely at any moment; nobody is unknown.
+        assert!(outcome.incomplete_at_end <= 2, "seed {seed}: {outcome:?}");
     }
 }
 

@@ -134,15 +134,27 @@ impl StateFile {
         Ok(self.outline(&header, &clock(&header), STATUS)?.0)
     }
 
+    /// What the process is doing now, without its communicators: enough for [`RankState::word`].
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn glance(&mut self) -> Result<RankState> {
+        self.look_with(None)
+    }
+
     /// What the process is doing now. Of its communicators, those that the call is about and `wanted` ones are told.
     ///
     /// # Errors
     /// The file cannot be read.
     pub(crate) fn look(&mut self, wanted: &BTreeSet<u64>) -> Result<RankState> {
+        self.look_with(Some(wanted))
+    }
+
+    fn look_with(&mut self, wanted: Option<&BTreeSet<u64>>) -> Result<RankState> {
         let header = self.part(0, HEADER)?;
         let clock = clock(&header);
         let (mut state, calls) = self.outline(&header, &clock, 0.0)?;
-        let comms = self.comms()?;
+        let comms = if wanted.is_some() { self.comms()? } else { Vec::new() };
         let tests = now() - self.vain.1 < TESTING;
         // Of several threads the one that has waited longest is the one to look at.
         let inside = |words: &&Words| words.get(slot::CALL) & layout::INSIDE != 0;
@@ -157,7 +169,9 @@ impl StateFile {
             state.regions = self.regions(words);
         }
         let about: BTreeSet<u64> = state.comms_of_call().collect();
-        let told = |comm: &u64| *comm == layout::WORLD || about.contains(comm) || wanted.contains(comm);
+        let told = |comm: &u64| {
+            *comm == layout::WORLD || about.contains(comm) || wanted.is_some_and(|wanted| wanted.contains(comm))
+        };
         let windows = comms.iter().filter(|(_, comm)| comm.window && told(&comm.comm));
         let windows: Vec<(u64, u64)> = windows.map(|(handle, comm)| (*handle, comm.comm)).collect();
         if !windows.is_empty() {

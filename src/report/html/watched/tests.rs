@@ -103,7 +103,7 @@ fn job() -> HistoryFixture {
         remarks: Vec::new(),
     };
     let reports = vec![report(0), report(1)];
-    let snapshot = Snapshot { time: BEGUN + 100.0, ranks, silent: Vec::new() };
+    let snapshot = Snapshot { time: BEGUN + 100.0, ranks, ..Snapshot::default() };
     let found = diagnose(None, &snapshot);
     let about = About {
         id: "1".into(),

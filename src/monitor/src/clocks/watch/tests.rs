@@ -40,6 +40,27 @@ fn a_clock_that_runs_away_is_named_once_with_its_rate() {
     }
 }
 
+/// Before, the part of the first step that shows was taken for a jump.
+#[test]
+fn a_clock_that_begins_to_run_away_between_two_observations_has_not_jumped() {
+    for from in [30.05, 30.2, 30.35, 30.49] {
+        for ppm in [-1_000.0, 3_000.0, 50_000.0] {
+            let found = verdicts(120, |at| (at - from).max(0.0) * ppm * 1e3);
+            let [(_, ClockFault::RunsAway(rate))] = found[..] else { panic!("{from} {ppm}: {found:?}") };
+            assert!((rate * 1e6 - ppm).abs() < 0.05 * ppm.abs(), "{from} {ppm}: {rate}");
+        }
+    }
+    // A jump and a larger one right after it are two, or the two of them together.
+    for (second, third) in [(3e6, 0.0), (3e6, 9e6)] {
+        let found = verdicts(60, |at| {
+            [(30.0, 1e6), (30.5, second), (31.0, third)].iter().filter(|step| at >= step.0).map(|step| step.1).sum()
+        });
+        let jumped = found.iter().map(|(_, verdict)| if let ClockFault::Jumped(by) = verdict { *by } else { f64::NAN });
+        let all: f64 = jumped.sum();
+        assert!((all - 1e6 - second - third).abs() < 5e4, "{found:?}");
+    }
+}
+
 #[test]
 fn a_clock_that_stands_still_is_named_at_once() {
     let found = verdicts(60, |at| if at < 30.0 { 0.0 } else { -(at - 30.0) * 1e9 });

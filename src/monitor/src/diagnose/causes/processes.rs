@@ -80,7 +80,9 @@ impl Context<'_> {
         if starting.is_empty() {
             return None;
         }
-        let absent: Vec<u32> = (0..self.all.size).filter(|rank| !self.all.states.contains_key(rank)).collect();
+        // What is not known of a node without an agent is no reason to blame its ranks.
+        let unknown = |rank: &u32| self.now.unmonitored.is_empty() && !self.all.states.contains_key(rank);
+        let absent: Vec<u32> = (0..self.all.size).filter(unknown).collect();
         let longest = self.longest(&starting);
         let waited = duration(longest);
         let sentence = match (absent.is_empty(), self.all.size as usize == starting.len()) {

@@ -34,7 +34,7 @@ fn job(size: u32, sequence: u64) -> Snapshot {
         epochs: Vec::new(),
         lost: 0,
     };
-    Snapshot { time: NOW, ranks: (0..size).map(rank).collect(), silent: Vec::new() }
+    Snapshot { time: NOW, ranks: (0..size).map(rank).collect(), ..Snapshot::default() }
 }
 
 fn operation(function: &str, comm: u64, peer: i32, tag: i32, sequence: u64) -> Operation {
@@ -425,4 +425,23 @@ fn ranks_and_times_are_readable() {
     assert!(Ranks(&odd).to_string().ends_with("14, ..."));
     assert_eq!(Ranks(&[1]).are("have waited"), "rank 1 has waited");
     assert_eq!([0.02, 0.5, 42.0, 600.0, 9000.0].map(duration), ["20 ms", "0.5 s", "42.0 s", "10 min", "2.5 h"]);
+}
+
+/// An agent that could not start said so to nobody, and its ranks were blamed for not having called `MPI_Init`.
+#[test]
+fn ranks_of_a_node_without_an_agent_are_not_blamed() {
+    let mut here = job(4, 1);
+    here.ranks.truncate(2);
+    here.ranks.iter_mut().for_each(|rank| (rank.phase, rank.call) = (Phase::Init, None));
+    let without = diagnose(None, &here);
+    assert!(without.sentence.contains("ranks 2, 3 have not called MPI_Init"), "{}", without.sentence);
+    let failed = FailedAgent { host: "n2".to_owned(), why: "this node has no network interface ib0".to_owned() };
+    here.unmonitored = vec![failed];
+    let found = diagnose(None, &here);
+    assert!(!found.sentence.contains("not called MPI_Init"), "{}", found.sentence);
+    let told = "node n2 is not monitored: this node has no network interface ib0";
+    assert!(found.text().contains(told), "{}", found.text());
+    here.ranks.clear();
+    let found = diagnose(None, &here);
+    assert_eq!(found.sentence, format!("no process of the job is known: {told}"));
 }
