@@ -6,6 +6,7 @@
 use super::seen_by::SeenBy;
 use super::{Estimator, UNKNOWN};
 use crate::both_sides::of_ends;
+use crate::bounds::{Bound, DirectedBounds};
 use crate::graph::components;
 use crate::grid::Grid;
 use crate::network::Problem;
@@ -24,10 +25,11 @@ pub(crate) struct CollectiveTies {
 impl CollectiveTies {
     /// As the windows of `table` show it.
     pub(crate) fn of(table: &BoundTable, clocks: usize) -> CollectiveTies {
-        let has_collectives = |pair: &(u32, u32)| {
-            table.pairs.get(pair).is_some_and(|all| all.windows().iter().any(|(_, bound)| bound.kind.is_collective()))
+        let is_collective = |(_, bound): &(u32, Bound)| bound.kind.is_collective();
+        let has_collectives = |(pair, bounds): (&(u32, u32), &DirectedBounds)| {
+            bounds.windows().iter().any(is_collective).then_some(*pair)
         };
-        let tied: Vec<(u32, u32)> = table.pairs.keys().filter(|pair| has_collectives(pair)).copied().collect();
+        let tied: Vec<(u32, u32)> = table.pairs.iter().filter_map(has_collectives).collect();
         if tied.is_empty() {
             return CollectiveTies::default();
         }
@@ -36,29 +38,34 @@ impl CollectiveTies {
         let tied = tied.into_iter().chain(ends.map(|class| (class.from, class.to)));
         let component = components(clocks, tied);
         let held = |(from, to): (u32, u32)| component.get(from as usize) == component.get(to as usize);
-        CollectiveTies {
-            moments: typical(table, clocks, true, held),
-            prevail: typical(table, clocks, true, |_| true) > typical(table, clocks, false, |_| true),
-        }
+        let [moments, collectives, messages] = typical(table, clocks, held);
+        CollectiveTies { moments, prevail: collectives > messages }
     }
 }
 
-/// In how many windows the typical (median) clock received something from those that `counts` says, by collective operations or by anything else.
-fn typical(table: &BoundTable, clocks: usize, collective: bool, counts: impl Fn((u32, u32)) -> bool) -> u64 {
-    let last =
-        |bounds: &crate::bounds::DirectedBounds| bounds.windows().last().map_or(0, |(window, _)| *window as usize + 1);
+/// In how many windows the typical (median) clock received something: by collective operations from those that are `held`, by collective operations, and by anything else.
+fn typical(table: &BoundTable, clocks: usize, held: impl Fn((u32, u32)) -> bool) -> [u64; 3] {
+    /// From those that are held, by a collective operation, by anything else: bits of what a clock received in a window.
+    const HELD: u8 = 1;
+    const COLLECTIVE: u8 = 2;
+    const OTHER: u8 = 4;
+    let last = |bounds: &DirectedBounds| bounds.windows().last().map_or(0, |(window, _)| *window as usize + 1);
     let windows = table.pairs.values().map(last).max().unwrap_or(0);
-    let mut received = vec![false; windows * clocks];
-    for (&(from, to), bounds) in table.pairs.iter().filter(|(pair, _)| counts(**pair)) {
+    let mut received = vec![0; windows * clocks];
+    for (&(from, to), bounds) in &table.pairs {
         debug_assert!((from as usize) < clocks && (to as usize) < clocks);
         let Some(row) = received.chunks_mut(windows.max(1)).nth(to as usize) else { continue };
-        let of_kind = bounds.windows().iter().filter(|(_, bound)| bound.kind.is_collective() == collective);
-        of_kind.for_each(|(window, _)| row[*window as usize] = true);
+        let collective = if held((from, to)) { COLLECTIVE | HELD } else { COLLECTIVE };
+        for (window, bound) in bounds.windows() {
+            row[*window as usize] |= if bound.kind.is_collective() { collective } else { OTHER };
+        }
     }
-    let rows = received.chunks(windows.max(1));
-    let mut counts: Vec<u64> = rows.map(|row| row.iter().filter(|received| **received).count() as u64).collect();
-    counts.sort_unstable();
-    counts.get(counts.len() / 2).copied().unwrap_or(0)
+    [HELD, COLLECTIVE, OTHER].map(|bit| {
+        let rows = received.chunks(windows.max(1));
+        let mut counts: Vec<u64> = rows.map(|row| row.iter().filter(|all| **all & bit != 0).count() as u64).collect();
+        counts.sort_unstable();
+        counts.get(counts.len() / 2).copied().unwrap_or(0)
+    })
 }
 
 impl Estimator {
@@ -102,7 +109,6 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounds::Bound;
     use crate::kind::BoundKind;
     use clc_trace::CollectiveOp;
 
