@@ -2,7 +2,7 @@
 
 use super::Estimator;
 use super::knots::shows;
-use super::straight::are_drifts;
+use super::straight::are_steep;
 use super::tied::tied;
 use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
@@ -297,7 +297,7 @@ impl Estimator {
             round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),
-            steep: self.method_of_lines() == Method::Network && !are_drifts(&self.offsets, grid),
+            steep: self.method_of_lines() == Method::Network && are_steep(&self.offsets, grid, &self.observations),
             vague: self.vague(grid),
             unmeasured: self.unmeasured,
         }
