@@ -20,7 +20,7 @@ fixtures=(
     "recorded-stencil-4|nodes|stencil|4|200 60"
     "recorded-halo-4|record|halo|4|40 600"
     "recorded-hybrid-3|hybrid|hybrid|3|15 60 4"
-    "recorded-mg-4|busy|mg|4|"
+    "../late/mg-4|busy|mg|4|"
 )
 program=${CLC_REPLAY:-target/release/clc-replay}
 # Clocks of the recordings by clc-replay itself, which keep the truth.
@@ -43,7 +43,7 @@ own() {
         command+=(--clock-per-thread -- mpirun.openmpi --oversubscribe --bind-to none)
     elif [ "$how" = busy ]; then
         cp "$mg" "$app/$name"
-        command=("$program" record --quiet -o "$app/run" -- taskset -c 0,1 mpiexec.mpich)
+        command=("$program" record --quiet -o "$app/run" -- taskset -c "0,1" mpiexec.mpich)
     else
         mpicc.mpich -O1 -w "tests/apps/$name.c" -o "$app/$name" -lm
         command+=(-- mpiexec.mpich)
@@ -119,6 +119,8 @@ Made with Open MPI $(version openmpi-bin), EZTrace $(version eztrace), otf2-tool
 - \`recorded-*\`: \`clc-replay record --clock '$wrong'\`, with the true times in \`truth\`: the stencil by Open MPI on two
   emulated nodes (\`scripts/nodes\`), with a clock for each node and offsets measured every 100 ms; the halo exchange by MPICH on one node, with a clock for
   each process and offsets measured at start and end; the hybrid one by Open MPI on one node, with a clock for each of the four threads of LLVM's OpenMP in each process
-  (\`--clock-per-thread\`), of which those of a process have its offsets. Another one is NAS MG (NPB 3.3-MPI, class S), by MPICH with four processes on two busy cores: no clock is wrong, none was measured, and nearly all messages are late.
+  (\`--clock-per-thread\`), of which those of a process have its offsets.
+- \`../late/mg-4\`: NAS MG (NPB 3.3-MPI, class S), recorded by \`clc-replay record\` and MPICH with four processes on two busy cores: no clock is wrong, none was measured, and nearly all messages are late. It
+  is for tests that perturb it, and is not among the traces that all others read.
 END
 du -sh --apparent-size "$data" | sed 's/\t.*/ in all/'

@@ -88,7 +88,7 @@ fn estimates_that_run_away_give_way_to_straight_lines() {
 fn late_messages_do_not_bend_clocks() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
-    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded-mg-4");
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/late/mg-4");
     for (clock, seed) in [("ntp", 71_003), ("ntp", 73_001), ("mixed", 71_003), ("mixed", 72_001)] {
         let perturb = format!("--clock {clock} --per-process --seed {seed} --measurements 0 --anyway --force -q");
         clc(&format!("perturb {} trace {perturb}", recording.display()), path);
