@@ -199,7 +199,8 @@ def spoilt(job: Job, bad: str, faults: dict[tuple[str, str], tuple[int, int]]) -
 
     def named(said: Said) -> bool:
         return len(said["agents"]) == NODES and all(
-            set(faults) <= {(remark["host"], remark["clock"]) for remark in agent["remarks"]} for agent in said["agents"]
+            set(faults) <= {(remark["host"], remark["clock"]) for remark in agent["remarks"]}
+            for agent in said["agents"]
         )
 
     for (node, clock), (ahead, gained) in faults.items():
