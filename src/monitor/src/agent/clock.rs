@@ -14,7 +14,12 @@ pub(super) fn steady() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// What `CLOCK_REALTIME` is ahead of [`raw`], in nanoseconds, and at which time of it.
+/// What `CLOCK_REALTIME` is ahead of it, in nanoseconds.
+pub(super) fn real_minus_raw() -> i64 {
+    lead().ahead
+}
+
+/// The same, and at which time of [`raw`].
 pub(super) fn lead() -> Lead {
     // Of several tries the one that was interrupted least.
     let once = || {

@@ -2,8 +2,6 @@
 #![allow(unsafe_code)]
 
 use super::clock;
-use super::leads::Lead;
-use crate::gossip::SECOND;
 use std::io::Result;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -40,11 +38,8 @@ pub(super) struct Arrived<'a> {
 /// What comes to a socket.
 pub(super) struct Inbox {
     buffer: Vec<u8>,
-    /// What the system time was ahead by at the last look, and at an earlier one; what it gained per nanosecond from one such to the next. Nobody slews the raw clock: of 30 ppm, 1.5 us come
-    /// together while a packet waits.
-    lead: Lead,
-    base: Lead,
-    rate: f64,
+    /// What the system time was ahead by at the last look.
+    ahead: i64,
     /// Whether the next packet must not wait: so many came at the last look, or stamps say nothing now.
     hasty: bool,
 }
@@ -64,8 +59,7 @@ impl Inbox {
                 length,
             );
         }
-        let lead = clock::lead();
-        Inbox { buffer: vec![0; MOST * LONGEST], lead, base: lead, rate: 0.0, hasty: false }
+        Inbox { buffer: vec![0; MOST * LONGEST], ahead: clock::real_minus_raw(), hasty: false }
     }
 
     /// Waits for so long, or until something has come: how long that may wait itself is `gather`.
@@ -90,22 +84,14 @@ impl Inbox {
 
     /// Takes what has come, without waiting.
     pub(super) fn take(&mut self, socket: &UdpSocket, mut each: impl FnMut(Arrived)) {
-        let lead = clock::lead();
+        let ahead = clock::real_minus_raw();
         // If the system time was set since, nobody knows which one a stamp is of.
-        let set = std::mem::replace(&mut self.lead, lead).ahead.abs_diff(lead.ahead) > SLEWED;
-        let passed = lead.raw.saturating_sub(self.base.raw);
-        if set {
-            (self.base, self.rate) = (lead, 0.0);
-        } else if passed >= SECOND {
-            self.rate = lead.ahead.saturating_sub(self.base.ahead) as f64 / passed as f64;
-            self.base = lead;
-        }
-        let rate = self.rate;
+        let set = std::mem::replace(&mut self.ahead, ahead).abs_diff(ahead) > SLEWED;
         let mut all = 0;
         while all < TOGETHER {
             let some = self.take_some(socket, |stamp, from, bytes| {
                 let now = clock::raw();
-                let came = by_raw(stamp.filter(|_| !set), lead, rate, now);
+                let came = by_raw(stamp.filter(|_| !set), ahead, now);
                 each(Arrived { came, waited: now.saturating_sub(came), from, bytes });
             });
             all += some;
@@ -192,13 +178,9 @@ fn address(from: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
-/// The stamp `real` by the other clock, which shows `now`: the system time was ahead by so much as of a reading, and gains so much per nanosecond. Now, if there is none or it makes no sense.
-fn by_raw(real: Option<u64>, lead: Lead, rate: f64, now: u64) -> u64 {
-    let came = real.map(|real| {
-        let about = real.wrapping_sub(lead.ahead as u64);
-        let before = lead.raw.wrapping_sub(about) as i64;
-        about.wrapping_add_signed((rate * before as f64) as i64)
-    });
+/// The stamp `real` by the other clock, which shows `now` and which the system time is `ahead` of; now, if there is none or it makes no sense.
+fn by_raw(real: Option<u64>, ahead: i64, now: u64) -> u64 {
+    let came = real.map(|real| real.wrapping_sub(ahead as u64));
     came.filter(|came| now.wrapping_sub(*came) < OLDEST).unwrap_or(now)
 }
 
@@ -259,15 +241,10 @@ mod tests {
 
     #[test]
     fn a_stamp_is_shown_by_the_other_clock() {
-        let lead = Lead { raw: 900, ahead: 1_000_000_000 };
-        assert_eq!(by_raw(Some(1_000_000_500), lead, 0.0, 900), 500);
-        assert_eq!(by_raw(None, lead, 0.0, 900), 900);
-        assert_eq!(by_raw(Some(1_000_000_500), lead, 0.0, 2_000_000_000), 2_000_000_000, "a second and more ago");
-        assert_eq!(by_raw(Some(1_000_001_000), lead, 0.0, 900), 900, "to come");
-        // It gains 5 ms per second, and was ahead by 250 us less when the packet came, 50 ms ago.
-        let lead = Lead { raw: 70_000_000, ahead: 1_000_250_000 };
-        let came = by_raw(Some(1_020_000_000), lead, 0.005, 70_000_000);
-        assert!(came.abs_diff(20_000_000) < 2_000, "{came}");
+        assert_eq!(by_raw(Some(1_000_000_500), 1_000_000_000, 900), 500);
+        assert_eq!(by_raw(None, 1_000_000_000, 900), 900);
+        assert_eq!(by_raw(Some(1_000_000_500), 1_000_000_000, 2_000_000_000), 2_000_000_000, "a second and more ago");
+        assert_eq!(by_raw(Some(1_000_001_000), 1_000_000_000, 900), 900, "to come");
     }
 
     #[test]
@@ -275,7 +252,7 @@ mod tests {
         let (socket, other) = sockets();
         let mut inbox = Inbox::new(&socket);
         // As if it had been set back by a tenth of a second since the last look: stamps of before would be wrong by as much.
-        inbox.lead.ahead += 100_000_000;
+        inbox.ahead += 100_000_000;
         other.send_to(b"1", socket.local_addr().unwrap()).unwrap();
         std::thread::sleep(Duration::from_millis(50));
         let (before, mut came) = (clock::raw(), 0);
