@@ -213,7 +213,7 @@ impl Estimator {
         let strayed = taken.is_none() && of_hulls.is_some_and(has_run_away)
             || may_follow && of_regression.is_some_and(follows)
             || is_worse
-            || taken.is_none() && straight::drift_away(&view.now, &view.grid, seen);
+            || taken.is_none() && straight::drift_away(&view.now, &view.grid, seen, self.resolution);
         (strayed, instead)
     }
 }

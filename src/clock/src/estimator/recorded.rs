@@ -297,7 +297,8 @@ impl Estimator {
             round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),
-            steep: self.method_of_lines() == Method::Network && are_steep(&self.offsets, grid, &self.observations),
+            steep: self.method_of_lines() == Method::Network
+                && are_steep(&self.offsets, grid, &self.observations, self.resolution),
             vague: self.vague(grid),
             unmeasured: self.unmeasured,
         }

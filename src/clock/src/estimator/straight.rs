@@ -185,37 +185,42 @@ const UNLIKELY: f64 = 1e-3;
 
 /// Whether no two clocks drift apart by more than that, from the first to the last window.
 pub(super) fn are_drifts(lines: &Offsets, grid: &Grid) -> bool {
-    drift_apart(lines, grid) <= UNLIKELY
+    drift_apart(lines) <= UNLIKELY * length(grid)
 }
 
-/// By which part of one clocks drift apart at most that were estimated from late messages. Of traces made from recordings without offsets, five had estimates with larger ones, all of which were 1.5 to 17 times as far from the truth as lines; one with 2,100 ppm was twice as close.
+/// By which part of one clocks drift apart at most that were estimated from late messages, beside what they may jump by. Of traces made from recordings without offsets, five had estimates with larger ones, all of which were 1.5 to 17 times as far from the truth as lines; one with 2,100 ppm was twice as close.
 const IMPOSSIBLE: f64 = 3e-3;
-
-/// Whether clocks drift apart as no clocks do, by messages that are nearly all late.
-pub(super) fn drift_away(estimate: &Offsets, grid: &Grid, seen: &Observations) -> bool {
-    seen.are_late() && tell_drifts(estimate.len(), seen) && drift_apart(estimate, grid) > IMPOSSIBLE
-}
-
+/// What clocks may have jumped by beside a drift, in seconds: in a short run that is a steep one.
+const JUMPED: f64 = 1e-3;
 /// Observations per clock from which on these tell drifts at all, so that one that no clock has is none of these clocks. Of a program with 9, lines were two and three times as far from the truth as curves with impossible drifts.
 const TELLING: usize = 16;
 
-/// Whether so many clocks have enough messages.
-fn tell_drifts(clocks: usize, seen: &Observations) -> bool {
-    seen.one_way.len() >= TELLING * clocks
+/// Whether clocks drift apart as no clocks do, by messages that are nearly all late, with `resolution` ticks per second.
+pub(super) fn drift_away(estimate: &Offsets, grid: &Grid, seen: &Observations, resolution: u64) -> bool {
+    seen.are_late() && are_steeper(IMPOSSIBLE, estimate, grid, seen, resolution)
 }
 
 /// Whether two of the estimated clocks drift apart by more than clocks do, as enough messages would tell.
-pub(super) fn are_steep(estimate: &Offsets, grid: &Grid, seen: &Observations) -> bool {
-    tell_drifts(estimate.len(), seen) && !are_drifts(estimate, grid)
+pub(super) fn are_steep(estimate: &Offsets, grid: &Grid, seen: &Observations, resolution: u64) -> bool {
+    are_steeper(UNLIKELY, estimate, grid, seen, resolution)
 }
 
-/// By how much clocks drift apart at most, as a part of one.
-fn drift_apart(rows: &Offsets, grid: &Grid) -> f64 {
+fn are_steeper(drift: f64, estimate: &Offsets, grid: &Grid, seen: &Observations, resolution: u64) -> bool {
+    let most = drift * length(grid) + JUMPED * resolution as f64;
+    seen.one_way.len() >= TELLING * estimate.len() && drift_apart(estimate) > most
+}
+
+/// By how much more one clock drifts than another at most, from the first to the last window, in ticks.
+fn drift_apart(rows: &Offsets) -> f64 {
     let rise = |row: &Vec<f64>| row.last().zip(row.first()).map_or(0.0, |(last, first)| last - first);
     let widen = |(low, high): (f64, f64), rise: f64| (low.min(rise), high.max(rise));
     let (low, high) = rows.iter().map(rise).fold((f64::INFINITY, f64::NEG_INFINITY), widen);
-    let length = grid.width as f64 * grid.count.saturating_sub(1) as f64;
-    if low < high { (high - low) / length.max(1.0) } else { 0.0 }
+    (high - low).max(0.0)
+}
+
+/// From the first to the last window, in ticks.
+fn length(grid: &Grid) -> f64 {
+    grid.width as f64 * grid.count.saturating_sub(1) as f64
 }
 
 /// How steep lines of pairs may be, in ticks per window of the grid.
@@ -371,14 +376,17 @@ mod tests {
 
     #[test]
     fn clocks_that_late_messages_make_drift_away_are_none() {
-        let rows = |rise: f64| vec![vec![0.0; 11], (0..11).map(|window| 1000.0 * rise * f64::from(window)).collect()];
-        let away = |rise: f64, usual| drift_away(&rows(rise), &Grid::new(0, 10_999, 11), &usually(usual));
-        assert!(away(0.0031, 10.0) && away(-0.0031, 10.0) && !away(0.0029, 10.0));
-        assert!(!away(0.0031, 2.0), "messages are not late");
+        // Ten windows of a second, with a million ticks each.
+        let (grid, resolution) = (Grid::new(0, 10_999_999, 11), 1_000_000);
+        let rows = |drift: f64| vec![vec![0.0; 11], (0..11).map(|window| 1e6 * drift * f64::from(window)).collect()];
+        let away = |drift: f64, usual| drift_away(&rows(drift), &grid, &usually(usual), resolution);
+        // Beside 3,000 and 1,000 ppm, a clock may have jumped by 1 ms.
+        assert!(away(0.0032, 10.0) && away(-0.0032, 10.0) && !away(0.003, 10.0));
+        assert!(!away(0.0032, 2.0), "messages are not late");
         let few = Observations { one_way: usually(10.0).one_way[..31].to_vec(), ..usually(10.0) };
-        assert!(!drift_away(&rows(0.0031), &Grid::new(0, 10_999, 11), &few), "too few messages");
-        let steep = |rise: f64| are_steep(&rows(rise), &Grid::new(0, 10_999, 11), &usually(2.0));
-        assert!(steep(0.0011) && !steep(0.0009) && !are_steep(&rows(0.0011), &Grid::new(0, 10_999, 11), &few));
+        assert!(!drift_away(&rows(0.0032), &grid, &few, resolution), "too few messages");
+        let steep = |drift: f64, seen: &Observations| are_steep(&rows(drift), &grid, seen, resolution);
+        assert!(steep(0.0012, &usually(2.0)) && !steep(0.001, &usually(2.0)) && !steep(0.0012, &few));
     }
 
     #[test]
