@@ -183,9 +183,9 @@ pub(super) fn differ(one: &Offsets, other: &Offsets, seen: &Observations) -> boo
 /// Largest drift, as a part of one, that two clocks are given by messages whose directions hardly overlap in time. Crystals differ by a tenth of that at most.
 const UNLIKELY: f64 = 1e-3;
 
-/// Whether no two clocks drift apart by more than that, from the first to the last window.
+/// Whether no two clocks drift apart by more than that, from the first to the last window. Lines between hulls may be just as steep ([`steepest`]), which rounding must not decide.
 pub(super) fn are_drifts(lines: &Offsets, grid: &Grid) -> bool {
-    drift_apart(lines) <= UNLIKELY * length(grid)
+    drift_apart(lines) <= UNLIKELY * (1.0 + 1e-9) * length(grid)
 }
 
 /// By which part of one clocks drift apart at most that were estimated from late messages, beside what they may jump by. Of traces made from recordings without offsets, five had estimates with larger ones, all of which were 1.5 to 17 times as far from the truth as lines; one with 2,100 ppm was twice as close.
