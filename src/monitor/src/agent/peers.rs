@@ -34,7 +34,7 @@ const LOOK_SELDOM: Duration = Duration::from_secs(10);
 /// less often makes the data of nodes older.
 const TELL: Duration = Duration::from_millis(150);
 /// The same while nobody asks.
-const TELL_NOBODY: Duration = Duration::from_secs(1);
+const TELL_NOBODY: Duration = Duration::from_millis(200);
 /// How often a group tells all others what it has and does: some 80 bytes, which each node passes on four times; in large jobs less often.
 const SUMMARISE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(30)];
 /// So many of the latest round trips to a node are looked at for the quickest one. Chosen by hand: with more, a route that has become slower is
