@@ -166,7 +166,9 @@ fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Re
         peers.run(&shared.job, LOOK)?;
         peers.put(&lock(&shared.data));
         peers.set(&mut lock(&shared.settings));
-        if let Some(heard) = peers.heard(shared.is_asked()) {
+        // What is noted is not older than what is told.
+        let due = log.as_ref().is_some_and(|log| log.is_due(now()));
+        if let Some(heard) = peers.heard(due || shared.is_asked()) {
             *lock(&shared.heard) = heard;
         }
         let (seen, alive, quiet, ranks) = {
