@@ -2,6 +2,7 @@
 
 use super::{App, OPEN_MPI, clc_replay, events};
 use crate::common::{fixture, run, with_ranks, with_recorder};
+use clc_monitor::history::Log;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -89,12 +90,16 @@ fn the_example_balances_the_load_by_what_programs_tell_each_other() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/marks/examples/load_balancing.c");
     let app = App::build(OPEN_MPI, OPEN_MPI.compiler, source, &[&headers()]);
     for method in ["neighbours", "groups"] {
-        let mut command = app.record(&["--monitor", "--force"], 4, &[method, "40", "20", "3"]);
+        let mut command = app.record(&["--monitor", "--force"], 4, &[method, "60", "20", "3"]);
         let said = run(command.env("CLC_REPLAY_JOBS", app.path("jobs"))).expect(0, method);
         let &[took, balanced, most, given, transfers] = &numbers(&said.stdout)[..] else { panic!("{}", said.stdout) };
         // How much it helps depends on what else the machine does: docs/monitor.md.
         assert!(given > 0.0 && transfers > 0.0 && balanced <= most && balanced <= took, "{}", said.stdout);
         // What the agent has noted of its node each second is in the trace.
+        let log = Log::read(&app.path("run.monitor/agents/0.log")).expect("the log of the agent");
+        assert!(log.moments.len() >= 3, "{:?}", log.moments);
+        // Rates need a reading before.
+        assert!(log.moments[1..].iter().all(|moment| moment.resources.contains_key("cpu")), "{:?}", log.moments);
         let noted = events(&app.recorded()).get("METRIC").copied().unwrap_or(0);
         assert!(noted >= 1 && noted as f64 <= took + 3.0, "{noted} in {took} s");
         let definitions = run(Command::new("otf2-print").arg("-G").arg(app.recorded().join("traces.otf2"))).stdout;

@@ -166,9 +166,10 @@ fn watch(shared: &AgentState, peers: &mut AgentPeers, own: &mut AgentFile) -> Re
         peers.run(&shared.job, LOOK)?;
         peers.put(&lock(&shared.data));
         peers.set(&mut lock(&shared.settings));
-        // What is noted is not older than what is told.
+        // What is noted is new.
         let due = log.as_ref().is_some_and(|log| log.is_due(now()));
-        if let Some(heard) = peers.heard(due || shared.is_asked()) {
+        let heard = if due { Some(peers.fresh(&shared.job)) } else { peers.heard(shared.is_asked()) };
+        if let Some(heard) = heard {
             *lock(&shared.heard) = heard;
         }
         let (seen, alive, quiet, ranks) = {

@@ -33,7 +33,7 @@ const LOOK_SELDOM: Duration = Duration::from_secs(10);
 /// How often what is known of others is written down for those who ask, if nothing happens to a node. Chosen by hand: more often takes time for nothing,
 /// less often makes the data of nodes older.
 const TELL: Duration = Duration::from_millis(150);
-/// The same while nobody asks and nothing is to be noted.
+/// The same while nobody asks.
 const TELL_NOBODY: Duration = Duration::from_secs(1);
 /// How often a group tells all others what it has and does: some 80 bytes, which each node passes on four times; in large jobs less often.
 const SUMMARISE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(30)];
@@ -342,14 +342,26 @@ impl AgentPeers {
         }
     }
 
-    /// All that is known of others, if that is due or something has happened to one of them; it is due more often while somebody `asks`, or it is to be noted.
-    pub(super) fn heard(&mut self, asks: bool) -> Option<PeerView> {
-        let every = if asks { TELL } else { TELL_NOBODY };
+    /// All that is known of others, if that is due or something has happened to one of them; it is due more often while somebody asks.
+    pub(super) fn heard(&mut self, asked: bool) -> Option<PeerView> {
+        let every = if asked { TELL } else { TELL_NOBODY };
         if !self.changed && self.told.is_some_and(|told| told.elapsed() < every) {
             return None;
         }
+        Some(self.tell())
+    }
+
+    /// All that is known of others, and a reading of the resources that is not older than what was noted last.
+    pub(super) fn fresh(&mut self, job: &Job) -> PeerView {
+        if self.looked.is_none_or(|looked| looked.elapsed() > LOOK / 2) {
+            self.look(job);
+        }
+        self.tell()
+    }
+
+    fn tell(&mut self) -> PeerView {
         (self.changed, self.told) = (false, Some(Instant::now()));
-        Some(self.view())
+        self.view()
     }
 
     fn view(&self) -> PeerView {
