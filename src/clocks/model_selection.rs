@@ -147,6 +147,13 @@ pub(crate) fn choose(
         let reason = format!("without recorded offsets there are no violations{gain}");
         return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason) });
     }
+    if fit.is_some_and(|fit| method == Method::Auto && fit.is_scatter())
+        && leaves_none_unmeasured(transport, workers, loaded)?
+        && leaves_none_recorded(transport, workers, loaded)?
+    {
+        let reason = "recorded offsets are no larger than what their measurements scatter by, and without them there are no violations";
+        return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason.to_owned()) });
+    }
     let recorded = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     loaded.retime(workers, estimated);
     let estimated = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
@@ -279,7 +286,8 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     if before == 0 {
         let fit = fit.by_messages();
         let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines();
-        return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
+        // What waits tell is what messages that go one way have to be, and no evidence beside them.
+        return (fit.one_way || !evident).then(|| "the recorded clocks leave no violations".to_owned());
     }
     let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before;
     let mostly = before >= ENOUGH && after.saturating_mul(MOSTLY) <= before;

@@ -67,6 +67,14 @@ fn recorded_offsets_are_not_contradicted_by_more_than_violations_prove() {
 }
 
 #[test]
+fn what_waits_tell_of_one_way_traffic_is_no_evidence_without_violations() {
+    let reason = |fit: ClockFit| objection(&fit, &left(0, 0.0), &left(0, 0.0)).unwrap_or_default();
+    let bends = fit(400.0, 54_000.0, 0.91, 0.06);
+    assert_eq!(reason(bends), "");
+    assert!(reason(ClockFit { one_way: true, ..bends }).contains("no violations"));
+}
+
+#[test]
 fn clocks_that_bend_back_and_forth_are_none() {
     let good = fit(15_000.0, 50_000.0, 3.0, 0.1);
     let reason = |fit: ClockFit| objection(&fit, &left(5000, 30_000.0), &left(1200, 0.0)).unwrap_or_default();

@@ -54,6 +54,55 @@ fn offsets_that_were_measured_of_perfect_clocks_are_not_used() {
     assert_eq!(json(&clc("trace -o again -q --report -", path))["moves"]["events_moved"], 0);
 }
 
+/// Messages that wait tell nothing of them either: 0.1 us, half of what the measurements scatter by.
+#[test]
+fn offsets_that_are_no_more_than_the_scatter_of_their_measurements_are_not_used() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let simulate = |clock: &str| {
+        clc(
+            &format!(
+                "simulate trace --pattern mix --clock {clock} --ranks 8 --ranks-per-node 4 --events 2k --compute 3ms --imbalance 0 --measurements 5 --seed 1 --force -q"
+            ),
+            path,
+        );
+    };
+    simulate("perfect");
+    let ((linear, _), (auto, chosen)) = (judge("linear", path), judge("auto", path));
+    assert!(linear > 50e-9, "the trace is no test: {linear}");
+    assert_eq!((chosen.as_str(), auto), ("none", 0.0));
+    let report = json(&clc("trace -o again -q --report -", path));
+    assert!(report["clocks"]["reason"].as_str().is_some_and(|reason| reason.contains("scatter")), "{report}");
+    assert_eq!(report["moves"]["events_moved"], 0);
+    // Twenty times as much is no scatter.
+    simulate("offset=10us");
+    assert_ne!(json(&clc("trace -o offset -q --report -", path))["clocks"]["chosen"], "none");
+}
+
+/// Bumps in clocks beside those that jump stayed where one-way traffic left room for them (6.2 us), and steps were placed at the message before them.
+#[test]
+fn a_ring_whose_clocks_jump_is_straight_beside_the_jumps() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc("simulate trace --pattern ring --clock jump --ranks 16 --ranks-per-node 2 --events 10k --compute 1ms -q", path);
+    let (auto, chosen) = judge("auto", path);
+    assert_eq!(chosen, "network");
+    assert!(auto < 2e-6, "{auto}");
+}
+
+/// In a pipeline that nobody measured, what waits told had clocks drift apart by 2,346 ppm: 112 us from the truth.
+#[test]
+fn waits_do_not_make_clocks_drift_as_no_crystals_do() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern pipeline --clock coarse --ranks 8 --ranks-per-node 1 --events 3k --compute 300us --imbalance 0 --measurements 0 --seed 353204930 -q",
+        path,
+    );
+    let (auto, chosen) = judge("auto", path);
+    assert!(auto < 10e-6, "{auto}, {chosen}");
+}
+
 /// Real messages, between clocks that drift evenly and that nobody has measured. Curves followed what was late: 592, 124 and 9 us from the truth; 22, 8 and 4 us are lines that no message contradicts.
 #[test]
 fn recordings_without_offsets_have_straight_clocks() {

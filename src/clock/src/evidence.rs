@@ -228,6 +228,11 @@ impl Gain {
         self.mean > SIGNIFICANT * self.error && self.mean > WORTHWHILE
     }
 
+    /// Whether it is a loss that is more than chance, and large enough to matter.
+    pub fn is_significant_loss(&self) -> bool {
+        Gain { mean: -self.mean, ..*self }.is_significant()
+    }
+
     /// Whether too little is known of it to speak against clocks that explain most violations.
     pub fn is_unclear(&self) -> bool {
         self.error > KNOWN && self.error.is_finite() && self.mean > -LIKELY * self.error

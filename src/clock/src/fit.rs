@@ -14,6 +14,8 @@ pub struct Unmeasured {
     pub anywhere: f64,
     /// Largest difference of recorded offsets, in ticks: by what clocks without them contradict these.
     pub contradiction: f64,
+    /// Whether recorded offsets are no larger than what their measurements scatter by ([`crate::ClockOffset::standard_deviation`]).
+    pub scatter: bool,
 }
 
 /// By how much estimated clocks differ from recorded offsets, beyond what they may since their last message.
@@ -57,6 +59,8 @@ pub struct ClockFit {
     pub late: bool,
     /// By how much a recorded offset may be wrong, in ticks: half a round trip, but no more than a network takes, or than was recorded with it.
     pub offset_error: f64,
+    /// Whether messages go one way, and who waited for them tells the clocks.
+    pub one_way: bool,
     /// Whether any two clocks have messages in both directions: where all go round in a ring, only recorded offsets tell the clocks apart.
     pub round_trips: bool,
     /// By how much better they predict messages; none where there are too few.
@@ -122,10 +126,20 @@ impl ClockFit {
     /// Whether clocks without recorded offsets, if they leave no violations, are better than those with them, which are known to a round trip and no better; and not
     /// worse than the estimate by so much that it needs no violation beside it.
     pub fn is_better_unmeasured(&self) -> bool {
+        self.unmeasured.is_some_and(|without| without.gain.is_significant() && !self.is_evident_beside(&without))
+    }
+
+    /// Whether recorded offsets are no more than the scatter of their measurements, and clocks without them, if they leave no violations, predict messages hardly worse, and not worse than the estimate by so much
+    /// that it needs no violation beside it.
+    pub fn is_scatter(&self) -> bool {
         self.unmeasured.is_some_and(|without| {
-            let evident = without.estimated.is_overwhelming() && without.anywhere > FEIGNED * self.half_trip;
-            without.gain.is_significant() && !evident
+            without.scatter && !without.gain.is_significant_loss() && !self.is_evident_beside(&without)
         })
+    }
+
+    /// Whether the estimate is so much better than clocks without recorded offsets that it needs no violation beside it.
+    fn is_evident_beside(&self, without: &Unmeasured) -> bool {
+        without.estimated.is_overwhelming() && without.anywhere > FEIGNED * self.half_trip
     }
 
     /// Whether recorded offsets may all be no more than errors of their measurement; so if these are not known, as in a ring without round trips.
@@ -192,6 +206,7 @@ pub fn example_fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Clock
         doubt: 0.0,
         late: false,
         offset_error: half_trip,
+        one_way: false,
         round_trips: true,
         gain: Some(Gain { mean, error }),
         straight: false,
@@ -249,8 +264,13 @@ mod tests {
     fn recorded_offsets_that_make_it_worse_are_not_used() {
         let better = |mean, estimated, anywhere| {
             let gain = |mean| Gain { mean, error: 0.02 };
-            let unmeasured =
-                Some(Unmeasured { gain: gain(mean), estimated: gain(estimated), anywhere, contradiction: 0.0 });
+            let unmeasured = Some(Unmeasured {
+                gain: gain(mean),
+                estimated: gain(estimated),
+                anywhere,
+                contradiction: 0.0,
+                scatter: false,
+            });
             ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_better_unmeasured()
         };
         assert!(better(0.5, 0.0, 100.0));
@@ -262,10 +282,23 @@ mod tests {
     }
 
     #[test]
+    fn offsets_that_are_scatter_are_used_if_messages_tell_that_they_are_right() {
+        let is = |scatter, mean, estimated| {
+            let [gain, estimated] = [mean, estimated].map(|mean| Gain { mean, error: 0.02 });
+            let unmeasured = Some(Unmeasured { gain, estimated, anywhere: 9000.0, contradiction: 0.0, scatter });
+            ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_scatter()
+        };
+        assert!(is(true, 0.3, 0.0) && is(true, 0.0, 0.0) && is(true, -0.05, 0.4));
+        assert!(!is(false, 0.3, 0.0) && !is(true, -0.2, 0.0));
+        // The estimate is evidently better than either.
+        assert!(!is(true, 0.0, 1.8) && !fit(0.0, 0.0, 0.0, 1.0).is_scatter());
+    }
+
+    #[test]
     fn offsets_that_are_larger_than_errors_of_measurement_are_offsets() {
         let may = |contradiction| {
             let gain = Gain { mean: 0.5, error: 0.02 };
-            let unmeasured = Some(Unmeasured { gain, estimated: gain, anywhere: 100.0, contradiction });
+            let unmeasured = Some(Unmeasured { gain, estimated: gain, anywhere: 100.0, contradiction, scatter: false });
             let fit = |offset_error| ClockFit { unmeasured, offset_error, ..fit(0.0, 0.0, 0.0, 1.0) };
             [2_000.0, 0.0].map(|error| fit(error).may_be_unmeasured())
         };

@@ -397,8 +397,19 @@ pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64, evident:
         _ => good[good.len() / 2],
     };
     let height = height.round() as i64;
-    let spare = (gap(k) - (-height).max(1)).max(0);
-    let at = if height < 0 { crossings[k - 1].own + spare / 2 } else { crossings[k - 1].own };
+    let (last, next) = (crossings[k - 1].own, crossings[k].own);
+    let shown_again = crossings.get(k + 1).is_some_and(|after| after.own == next);
+    let at = if height < 0 {
+        last + (gap(k) + height).max(0) / 2
+    } else if repeated == Some(k) {
+        last
+    } else if shown_again {
+        // It stood still at that time, not before.
+        next - 1
+    } else {
+        // Other events are next to messages.
+        last + (gap(k) - 1) / 2
+    };
     Some(CorrectionStep { at, height })
 }
 

@@ -103,6 +103,23 @@ fn a_jump_is_placed_between_two_messages() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_stood_still_where_it_shows_a_time_again() {
+    // The clock shows 19,500 only in between these messages, and 20,000 in three of them.
+    let at = |own: i64, behind: bool| {
+        let [before, after] = if behind { [-5_400.0, 100.0] } else { [100.0, 5_600.0] };
+        Crossing { own, before, after, without: -3_000.0, received: true }
+    };
+    let before = [1_000, 9_000].map(|own| at(own, false));
+    let place = |after: &[i64]| {
+        let crossings: Vec<Crossing> = before.into_iter().chain(after.iter().map(|&own| at(own, true))).collect();
+        super::place(crossings, 5_500.0, 10.0, false).expect("a place").at
+    };
+    // Events of the other side are next to these messages: in the middle, none is on the wrong side.
+    assert!((14_000..15_000).contains(&place(&[20_000, 28_000])), "{}", place(&[20_000, 28_000]));
+    assert_eq!(place(&[20_000, 20_000, 20_000, 28_000]), 19_999);
+}
+
+#[test]
 fn where_messages_contradict_a_jump_there_is_none() {
     let fine: Vec<Crossing> =
         crossings(19_500, -5_500).into_iter().map(|crossing| Crossing { without: 0.0, ..crossing }).collect();

@@ -160,7 +160,7 @@ impl Estimator {
             let score = judge(&rows);
             let contradiction = recorded::largest_difference(&map.offsets);
             let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
-            Unmeasured { gain, estimated, anywhere, contradiction }
+            Unmeasured { gain, estimated, anywhere, contradiction, scatter: recorded::are_scatter(&map.offsets) }
         });
         (taken.unwrap_or(view.now), without_steps)
     }
@@ -213,7 +213,8 @@ impl Estimator {
         let strayed = taken.is_none() && of_hulls.is_some_and(has_run_away)
             || may_follow && of_regression.is_some_and(follows)
             || is_worse
-            || taken.is_none() && straight::drift_away(&view.now, &view.grid, seen, self.resolution);
+            || taken.is_none() && straight::drift_away(&view.now, &view.grid, seen, self.resolution)
+            || self.begun && !straight::are_crystals(result, &view.grid);
         (strayed, instead)
     }
 }

@@ -152,8 +152,9 @@ impl Estimator {
 
     /// Where messages come back around cycles only, the latency that recorded offsets tell. Clocks of coarser windows may have gone wherever messages seem quick; and in longer windows they
     /// are not where they were measured.
-    fn measure_rings(&self, problem: &mut Problem<'_>, grid: &Grid, now: &Offsets) {
+    fn measure_rings(&mut self, problem: &mut Problem<'_>, grid: &Grid, now: &Offsets) {
         if self.asked >= self.finest && grid.count >= self.supported && problem.goes_around() {
+            self.around = true;
             let contradicted = problem.contradicts_anchors(now);
             // Once jumps are looked for, clocks may be elsewhere for other reasons.
             problem.around = problem.latency_at_anchors(now).filter(|_| contradicted || self.searches == 0);

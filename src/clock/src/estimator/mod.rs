@@ -120,6 +120,8 @@ pub struct Estimator {
     spare: usize,
     /// Whether there has been a look at traffic that goes one way.
     begun: bool,
+    /// Whether some clocks are tied by messages that come back around cycles of several clocks only.
+    around: bool,
     /// How much better than the recorded clocks the estimated ones predict messages.
     gain: Option<Gain>,
     /// How the estimate compares with recorded offsets before it is brought to them.
@@ -187,6 +189,7 @@ impl Estimator {
             collectives: CollectiveTies::default(),
             spare: 1,
             begun: false,
+            around: false,
             gain: None,
             by_messages: None,
             unmeasured: None,

@@ -47,6 +47,17 @@ pub(super) fn largest_difference(offsets: &[Vec<ClockOffset>]) -> f64 {
     (all().fold(f64::NEG_INFINITY, f64::max) - all().fold(f64::INFINITY, f64::min)).max(0.0)
 }
 
+/// Whether recorded offsets are no larger than what their measurements scatter by: none is larger than the standard deviation that was recorded with it, nor is the mean of those of a clock larger than its error by that.
+/// (The quickest of several round trips is off by a third of that, as a rule.)
+pub(super) fn are_scatter(offsets: &[Vec<ClockOffset>]) -> bool {
+    let scatter = |offsets: &Vec<ClockOffset>| {
+        let within = |one: &ClockOffset| (one.offset as f64).abs() <= one.standard_deviation;
+        let units = offsets.iter().filter(|one| one.offset != 0).map(|one| one.offset as f64 / one.standard_deviation);
+        offsets.iter().all(within) && units.sum::<f64>().abs() <= (offsets.len() as f64).sqrt()
+    };
+    offsets.iter().all(|offsets| !offsets.is_empty() && scatter(offsets))
+}
+
 /// By how much a row bends in a window at least in a quarter of its windows.
 fn bends_often(row: &[f64]) -> f64 {
     let mut bends: Vec<f64> = row.windows(3).map(|three| (three[0] - 2.0 * three[1] + three[2]).abs()).collect();
@@ -294,6 +305,7 @@ impl Estimator {
             },
             late: self.observations.are_late(),
             offset_error,
+            one_way: self.begun,
             round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),
@@ -308,6 +320,21 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn offsets_within_their_scatter_are_none() {
+        let offsets = |values: &[i64], standard_deviation: f64| -> Vec<ClockOffset> {
+            (0..).zip(values).map(|(time, &offset)| ClockOffset { time, offset, standard_deviation }).collect()
+        };
+        let are = |values: &[i64], deviation: f64| are_scatter(&[offsets(&[0, 0], 0.0), offsets(values, deviation)]);
+        assert!(are(&[60, -90], 100.0) && are(&[60, 70], 100.0));
+        assert!(!are(&[60, -120], 100.0), "one is larger");
+        assert!(!are(&[80, 80, 80], 100.0), "all have the same error");
+        assert!(
+            !are(&[60, -90], 0.0) && !are_scatter(&[Vec::new(), offsets(&[1, -1], 9.0)]),
+            "nothing is known of some"
+        );
+    }
 
     #[test]
     fn clocks_that_jump_or_run_away_do_not_bend_often() {
