@@ -168,7 +168,7 @@ fn samples(
             .times()
             .iter()
             .zip(timeline.recorded_times())
-            .for_each(|(&time, raw)| visit(time, [time - raw, 0, 0])),
+            .for_each(|(time, raw)| visit(time, [time - raw, 0, 0])),
     }
     for (number, location) in loaded.locations[local].iter().enumerate() {
         let Some((first, last)) = location.summary.time_span else { continue };

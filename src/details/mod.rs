@@ -15,6 +15,7 @@ use crate::report::{
 };
 use clc_clock::grid::Grid;
 use clc_engine::comm::{AnalysisRank, Transport, gather_values};
+use clc_engine::matching::visited_times::VisitedTimes;
 use clc_engine::replay::clock_condition::{ClockConditionCheck, Worst};
 use clc_engine::replay::profile::{Classes, Profile, profile};
 use clc_trace::{CollectiveOp, Correction, MpiRank, Result, Ticks, Timeline, Timelines};
@@ -34,7 +35,7 @@ pub(crate) struct CheckedStage<'a> {
     /// Its violations.
     pub check: &'a ClockConditionCheck,
     /// Times of the visited events.
-    pub times: &'a [&'a [i64]],
+    pub times: &'a [VisitedTimes<'a>],
     /// Time of the first event of the trace.
     pub origin: Ticks,
 }

@@ -52,9 +52,10 @@ fn granted(pointer: *mut u8, bytes: usize) -> *mut u8 {
 static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
 
 /// Prepares for little memory: threads share what they allocate from, since the C library would reserve 64 MiB of address space for
-/// each. Called once, at the start.
+/// each; what grows has pages of its own as soon as it is no longer small, which are moved instead of copied and leave no gaps. Called once, at the start.
 pub fn expect_little() {
     IS_PROGRAM.store(true, Ordering::Relaxed);
+    return_large_blocks();
     #[cfg(target_env = "gnu")]
     // SAFETY: a parameter of malloc(3), set while there is one thread.
     unsafe {
@@ -88,7 +89,7 @@ pub(crate) fn keep_large_blocks() {
 
 /// For work in which large blocks stay: they have pages of their own again, and what was kept is returned to the system.
 pub(crate) fn return_large_blocks() {
-    own_pages_from(1 << 20, 8 << 20);
+    own_pages_from(128 << 10, 8 << 20);
     return_gaps();
 }
 

@@ -9,6 +9,7 @@ use clc_archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::SyncTimeline;
+use clc_engine::matching::visited_times::{TimelineTimes, VisitedTimes};
 use clc_engine::replay::amortise::Corrected;
 use clc_trace::progress::{BLOCK, Progress};
 use clc_trace::workers::Advance;
@@ -96,7 +97,7 @@ struct WriteJob<'a> {
     loaded: &'a LocalTrace,
     correction: &'a Correction,
     /// Corrected times of the timeline's visited events.
-    times: &'a [i64],
+    times: VisitedTimes<'a>,
     timeline: LocalTimeline,
     number: u32,
     location: &'a LoadedLocation,
@@ -199,7 +200,7 @@ struct VisitedCursor<'a> {
     sync: &'a SyncTimeline,
     location: u32,
     /// Corrected times of all visited events of the timeline.
-    times: &'a [i64],
+    times: VisitedTimes<'a>,
     /// Index of the next one.
     event: usize,
     /// Its number; [`EventNumber::START`] after the last one.
@@ -207,7 +208,7 @@ struct VisitedCursor<'a> {
 }
 
 impl<'a> VisitedCursor<'a> {
-    fn new(sync: &'a SyncTimeline, location: u32, times: &'a [i64]) -> Self {
+    fn new(sync: &'a SyncTimeline, location: u32, times: VisitedTimes<'a>) -> Self {
         let mut visited = VisitedCursor { sync, location, times, event: 0, number: EventNumber::START };
         visited.seek();
         visited
@@ -216,7 +217,7 @@ impl<'a> VisitedCursor<'a> {
     /// Corrected time of the next one.
     #[inline]
     fn expected(&self) -> i64 {
-        self.times[self.event]
+        self.times.at(self.event as u32)
     }
 
     #[inline]

@@ -107,7 +107,6 @@ impl Session<'_> {
         let loaded = &examined.loaded;
         let program = &loaded.program;
         let raw = program.recorded_times();
-        let raw: Vec<&[i64]> = raw.iter().map(Vec::as_slice).collect();
         let times = program.times();
         let new_times = corrected.map(|(replayed, ..)| replayed.result.times(program));
         let mut stages = vec![

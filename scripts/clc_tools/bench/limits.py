@@ -27,38 +27,38 @@ class Phase:
     bytes: int = 0
 
 
-# Bytes per visited event: time 8; recorded time (in the replay: logical time), event number, kind and link, place in its channel 4 each.
+# Bytes per visited event: time, recorded time (in the replay: logical time), event number, place in its channel 4 each; kind and link 2.
 PHASES = (
     Phase(
         "scan",
-        "event files in; 24 bytes per visited event are stored",
+        "event files in; 18 bytes per visited event are stored",
         "decoding: each record begins where the one before ends",
         read=1,
-        bytes=24,
+        bytes=18,
     ),
     Phase(
         "clocks",
-        "3 x 28 and 24 bytes per visited event",
+        "3 x 20 and 16 bytes per visited event",
         "mapping the times is arithmetic; the solver moves next to nothing",
-        bytes=3 * 28 + 24,
+        bytes=3 * 20 + 16,
     ),
     Phase(
         "check",
-        "6 x 12 bytes per visited event",
+        "6 x 8 bytes per visited event",
         "the two ends of a message are in different places",
-        bytes=6 * 12,
+        bytes=6 * 8,
     ),
     Phase(
         "forward",
-        "20 bytes per visited event and replay",
+        "14 bytes per visited event and replay",
         "each event needs the one before, a receive its send: latency of the caches",
-        bytes=20,
+        bytes=14,
     ),
     Phase(
         "backward",
-        "2 x 20 bytes per visited event",
+        "2 x 14 bytes per visited event",
         "as forward; an advance and a stretch of the curve per violation",
-        bytes=2 * 20,
+        bytes=2 * 14,
     ),
     Phase(
         "write",

@@ -258,7 +258,7 @@ def memory(found: Figures) -> list[Row]:
     for case in cases:
         less, more = case["points"]
         slopes.append((more["bare"] - less["bare"]) / (more["visited"] - less["visited"]))
-        allowed = 64 * 2**20 + 32 * more["visited"]
+        allowed = 64 * 2**20 + 24 * more["visited"]
         filled.append(more["bare"] / allowed)
         reported.append(more["report"] / allowed)
     many = [case["points"][1]["visited"] / 1e6 for case in cases]
@@ -271,7 +271,7 @@ def memory(found: Figures) -> list[Row]:
             "memory per further synchronisation event: "
             + listed(f"{case['what']} ({case['points'][1]['violated'] * 100:.0f} % violated)" for case in cases),
             f"{listed(f'{slope:.0f}' for slope in slopes)} bytes; at {min(many):.1f} to {max(many):.1f} million of them "
-            f"{percentages(filled)} of 64 MiB + 32 bytes each; "
+            f"{percentages(filled)} of 64 MiB + 24 bytes each; "
             f"with a report {percentages(reported)}",
             (("100 %", max(filled) <= 1), ("with a report", max(reported) <= 1)),
         )
@@ -283,8 +283,8 @@ def memory(found: Figures) -> list[Row]:
             mebibytes(calls["rank_memory"]),
             (
                 (
-                    "other events take none (64 MiB + 32 bytes per synchronisation event)",
-                    calls["rank_memory"] <= 64 * 2**20 + 32 * calls["visited"],
+                    "other events take none (64 MiB + 24 bytes per synchronisation event)",
+                    calls["rank_memory"] <= 64 * 2**20 + 24 * calls["visited"],
                 ),
             ),
         )

@@ -5,6 +5,7 @@ use super::{ExportWindow, ExportedTimes};
 use clc_engine::comm::{AnalysisRank, Transport, gather_values};
 use clc_engine::matching::channels::Trust;
 use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::matching::visited_times::{TimelineTimes, VisitedTimes};
 use clc_engine::replay::partners::senders;
 use clc_trace::{EventNumber, LocationId, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
@@ -82,12 +83,12 @@ impl Flows<'_> {
     }
 
     /// The end at a visited event; none if the location is unknown.
-    fn end(&self, timeline: LocalTimeline, event: u32, times: &[&[i64]]) -> Option<FlowEnd> {
+    fn end(&self, timeline: LocalTimeline, event: u32, times: &[VisitedTimes<'_>]) -> Option<FlowEnd> {
         let program = &self.times.loaded.program;
         let visited = &program.timelines[timeline];
         let location = program.locations[timeline][visited.location(event as usize) as usize];
         let place = *self.places.get(&location)?;
-        Some(FlowEnd { place, number: visited.number(event as usize), time: times[timeline][event as usize] })
+        Some(FlowEnd { place, number: visited.number(event as usize), time: times[timeline].at(event) })
     }
 
     /// An arrow for each pair of a channel; the receiver's rank has them.
@@ -100,7 +101,7 @@ impl Flows<'_> {
             let drawn = channel.is_certain() || matches!(channel.trust, Trust::Acknowledged | Trust::Grouped);
             let receiver = &times[channel.destination];
             let within = channel.receives.each().enumerate();
-            let within = within.filter(|(_, event)| drawn && self.window.holds(receiver[*event as usize]));
+            let within = within.filter(|(_, event)| drawn && self.window.holds(receiver.at(*event)));
             within.map(|(k, _)| k as u32).collect()
         });
         let wanted: Vec<Vec<u32>> = wanted.collect();

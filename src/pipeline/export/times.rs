@@ -5,6 +5,7 @@ use crate::pipeline::load::LocalTrace;
 use crate::pipeline::location_clock::CorrectedCursor;
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::matching::visited_times::VisitedTimes;
 use clc_engine::replay::amortise::Corrected;
 use clc_trace::format::duration;
 use clc_trace::{Correction, Error, EventNumber, Result, Ticks};
@@ -82,7 +83,7 @@ impl<'a> ExportedTimes<'a> {
     }
 
     /// Times of all visited events.
-    pub(crate) fn visited(&self) -> Vec<&'a [i64]> {
+    pub(crate) fn visited(&self) -> Vec<VisitedTimes<'a>> {
         let program = &self.loaded.program;
         match self.corrected {
             Some(corrected) => corrected.times(program),

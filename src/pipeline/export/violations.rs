@@ -6,6 +6,7 @@ use crate::pipeline::open::TraceHandle;
 use crate::report::CsvTable;
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_owned};
 use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::matching::visited_times::TimelineTimes;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::partners::senders;
 use clc_engine::replay::program::NO_LOWER_BOUND;
@@ -76,7 +77,8 @@ pub(crate) fn violations(
         .iter()
         .map(|channel| {
             let local = channel.destination;
-            let early = |event: usize| times[local][event] < bounds[local][event] && window.holds(times[local][event]);
+            let time = |event: usize| times[local].at(event as u32);
+            let early = |event: usize| time(event) < bounds[local][event] && window.holds(time(event));
             let found = channel.receives.each().enumerate().filter(|(_, event)| early(*event as usize));
             found.map(|(k, _)| k as u32).collect()
         })
@@ -87,7 +89,7 @@ pub(crate) fn violations(
         let timeline = &program.timelines[local];
         let process = program.process_of(program.number(local)).0;
         let location = program.locations[local][timeline.location(event) as usize];
-        let (number, time) = (timeline.number(event), times[local][event]);
+        let (number, time) = (timeline.number(event), times[local].at(event as u32));
         let early = bounds[local][event] - time;
         let (receiver, message) = ((process, location, number), operation == "message");
         ViolationRow { receiver, message, operation: operation.to_owned(), sender, time, early }
@@ -110,7 +112,7 @@ pub(crate) fn violations(
             let local = member.ended_on;
             for (instance, end) in comm.instances.iter().zip(member.ends.each()) {
                 let event = end as usize;
-                let (time, bound) = (times[local][event], bounds[local][event]);
+                let (time, bound) = (times[local].at(event as u32), bounds[local][event]);
                 if bound != NO_LOWER_BOUND && time < bound && window.holds(time) {
                     lines.push(violation(instance.op.name(), None, local, event));
                 }

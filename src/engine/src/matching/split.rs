@@ -116,7 +116,7 @@ fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BT
             let (timeline, location) = places[old.location(event) as usize];
             let sync = &mut extracts[timeline].sync;
             let raw = old.recorded_time(event).unwrap_or(0);
-            events.push((timeline, sync.push(old.times()[event], raw, old.number(event), location)?));
+            events.push((timeline, sync.push(old.time(event), raw, old.number(event), location)?));
         }
         // Those that have left are alone in their timelines.
         for start in old.layer_starts() {

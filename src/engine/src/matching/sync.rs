@@ -1,5 +1,8 @@
 //! The synchronisation events of one timeline.
 
+use crate::matching::parts::Parts;
+use crate::matching::relative_times::RelativeTimes;
+use crate::matching::times::Times;
 use clc_trace::{Error, EventNumber, Places, Position, Result, Ticks};
 
 /// The coordinates of an event: its times, its location and its number there.
@@ -54,103 +57,18 @@ impl SyncKind {
 /// Lowest bits of a part that hold the kind.
 const KIND_BITS: u32 = 3;
 
-/// Recorded times, as what they are later than the pre-synchronised ones: clocks differ by little more in the end than at the beginning.
-#[derive(Debug, Clone, Default)]
-struct RecordedTimes {
-    /// How much the first one is later.
-    base: i64,
-    /// How much more than that the others are.
-    more: Differences,
-}
-
-/// Differences: four bytes each as long as that is enough.
-#[derive(Debug, Clone)]
-enum Differences {
-    Narrow(Vec<i32>),
-    Wide(Vec<i64>),
-}
-
-impl Default for Differences {
-    fn default() -> Self {
-        Differences::Narrow(Vec::new())
-    }
-}
-
-impl RecordedTimes {
-    /// By how much a recorded time is later; `None` if it was forgotten.
-    #[inline]
-    fn later_by(&self, event: usize) -> Option<i64> {
-        let more = match &self.more {
-            Differences::Narrow(more) => i64::from(*more.get(event)?),
-            Differences::Wide(more) => *more.get(event)?,
-        };
-        Some(self.base.wrapping_add(more))
-    }
-
-    /// Appends one that is later by so much.
-    #[inline(always)]
-    fn push(&mut self, later: i64) {
-        match (&mut self.more, i32::try_from(later.wrapping_sub(self.base))) {
-            // Nearly all of them.
-            (Differences::Narrow(more), Ok(difference)) if !more.is_empty() => more.push(difference),
-            _ => self.push_any(later),
-        }
-    }
-
-    /// As [`RecordedTimes::push`], however late it is.
-    #[inline(never)]
-    fn push_any(&mut self, later: i64) {
-        match &mut self.more {
-            Differences::Narrow(more) if more.is_empty() => {
-                self.base = later;
-                more.push(0);
-            }
-            Differences::Narrow(more) => {
-                let wide = more.iter().map(|&more| i64::from(more)).chain([later.wrapping_sub(self.base)]).collect();
-                self.more = Differences::Wide(wide);
-            }
-            Differences::Wide(more) => more.push(later.wrapping_sub(self.base)),
-        }
-    }
-
-    /// Changes the sign of a difference.
-    #[inline]
-    fn negate(&mut self, event: usize) {
-        match &mut self.more {
-            // The smallest one has no opposite.
-            Differences::Narrow(more) if more[event] != i32::MIN => more[event] = -more[event],
-            Differences::Narrow(_) => self.set(event, -i64::from(i32::MIN)),
-            Differences::Wide(more) => more[event] = more[event].wrapping_neg(),
-        }
-    }
-
-    /// Replaces a difference.
-    #[inline]
-    fn set(&mut self, event: usize, difference: i64) {
-        match (&mut self.more, i32::try_from(difference)) {
-            (Differences::Narrow(more), Ok(difference)) => more[event] = difference,
-            (Differences::Narrow(more), Err(_)) => {
-                let mut wide: Vec<i64> = more.iter().map(|&more| i64::from(more)).collect();
-                wide[event] = difference;
-                self.more = Differences::Wide(wide);
-            }
-            (Differences::Wide(more), _) => more[event] = difference,
-        }
-    }
-}
-
-/// Visited events of one timeline, in its order, as parallel arrays: 20 bytes each, and 4 less when the recorded times have been
+/// Visited events of one timeline, in its order, as parallel arrays: 14 bytes each, and 4 less when the recorded times have been
 /// forgotten (`forget_recorded_times`).
 #[derive(Debug, Clone, Default)]
 pub struct SyncTimeline {
     /// Pre-synchronised time C in ticks; nondecreasing.
-    time: Vec<i64>,
+    time: Times,
     /// Raw local time as recorded.
-    recorded: RecordedTimes,
+    recorded: RelativeTimes,
     /// Which event it is.
     places: Places,
-    /// Link and kind.
-    part: Vec<u32>,
+    /// Link and kind; none of those that are [`SyncKind::Local`] at last.
+    part: Parts,
     /// Where layers of events of one time begin, by location and number; mostly none.
     ties: Vec<LayerStart>,
 }
@@ -173,15 +91,21 @@ impl SyncTimeline {
         self.time.len()
     }
 
+    /// Pre-synchronised time C of a visited event, in ticks.
+    #[inline(always)]
+    pub fn time(&self, event: usize) -> i64 {
+        self.time.at(event)
+    }
+
     /// Pre-synchronised times C of all visited events, in ticks; nondecreasing.
-    pub fn times(&self) -> &[i64] {
+    pub fn times(&self) -> &Times {
         &self.time
     }
 
     /// Raw local time of a visited event in ticks, as it was recorded, if that was not forgotten.
     #[inline]
     pub fn recorded_time(&self, event: usize) -> Option<i64> {
-        self.recorded.later_by(event).map(|later| self.time[event].wrapping_add(later))
+        self.recorded.later_by(event).map(|later| self.time.at(event).wrapping_add(later))
     }
 
     /// Raw local times of all visited events; none if they were forgotten.
@@ -210,7 +134,7 @@ impl SyncTimeline {
     #[inline]
     pub fn position(&self, event: usize) -> Position {
         let (location, number) = (self.location(event), self.number(event));
-        Position { time: Ticks(self.time[event]), location, number }.in_layer(self.layer(event))
+        Position { time: Ticks(self.time(event)), location, number }.in_layer(self.layer(event))
     }
 
     /// The layer of a visited event among those of its time.
@@ -222,7 +146,7 @@ impl SyncTimeline {
     #[inline(never)]
     fn searched_layer(&self, event: usize) -> u32 {
         let place = |event: usize| (self.location(event), self.number(event));
-        let same = |start: usize| self.time[start] == self.time[event] && self.location(start) == self.location(event);
+        let same = |start: usize| self.time(start) == self.time(event) && self.location(start) == self.location(event);
         Position::layer_among(
             &self.ties,
             |start| place(start.event as usize) <= place(event),
@@ -245,13 +169,13 @@ impl SyncTimeline {
     /// What a visited event does.
     #[inline]
     pub fn kind(&self, event: usize) -> SyncKind {
-        SyncKind::of(self.part[event] & ((1 << KIND_BITS) - 1))
+        SyncKind::of(self.part.at(event) & ((1 << KIND_BITS) - 1))
     }
 
     /// With whom it does that; the meaning depends on the kind.
     #[inline]
     pub fn link(&self, event: usize) -> usize {
-        (self.part[event] >> KIND_BITS) as usize
+        (self.part.at(event) >> KIND_BITS) as usize
     }
 
     /// Kind and link of every visited event.
@@ -270,14 +194,13 @@ impl SyncTimeline {
         self.time.push(time);
         self.recorded.push(raw.wrapping_sub(time));
         self.places.push(location, number);
-        self.part.push(SyncKind::Local as u32);
         Ok(index)
     }
 
     /// Gives event `index` its part in the replay; `link` is below [`SyncTimeline::LINKS`].
     #[inline]
     pub(crate) fn activate(&mut self, index: u32, kind: SyncKind, link: u32) {
-        self.part[index as usize] = link << KIND_BITS | kind as u32;
+        self.part.set(index as usize, link << KIND_BITS | kind as u32);
     }
 
     /// As [`SyncTimeline::activate`] for a send or receive, of an event that may have that part on another channel already: then all of them are a list among
@@ -311,53 +234,40 @@ impl SyncTimeline {
 
     /// Takes all parts back.
     pub(crate) fn forget_parts(&mut self) {
-        self.part.fill(SyncKind::Local as u32);
+        self.part = Parts::default();
     }
 
     /// Frees the memory of the recorded times, which the replay does not need.
     pub(crate) fn forget_recorded_times(&mut self) {
-        self.recorded = RecordedTimes::default();
+        self.recorded = RelativeTimes::default();
     }
 
     /// Makes all pre-synchronised times later.
     pub fn shift(&mut self, by: i64) {
-        self.time.iter_mut().for_each(|time| *time += by);
-        self.recorded.base = self.recorded.base.wrapping_sub(by);
+        self.time.shift(by);
+        self.recorded.rebase(self.recorded.base().wrapping_sub(by));
     }
 
     /// Exchanges pre-synchronised and recorded times, if these were not forgotten.
     pub(crate) fn exchange_times(&mut self) {
-        for event in 0..self.len() {
-            let Some(raw) = self.recorded_time(event) else { return };
-            self.recorded.negate(event);
-            self.time[event] = raw;
+        if self.recorded.is_empty() {
+            return;
         }
-        self.recorded.base = self.recorded.base.wrapping_neg();
+        let SyncTimeline { time, recorded, .. } = self;
+        time.change(|first, times| recorded.exchange(first, times));
+        recorded.rebase(recorded.base().wrapping_neg());
     }
 
     /// Other clocks: `clock` makes pre-synchronised times of the locations of visited events and the times at which they were recorded, if these were not
     /// forgotten.
     pub(crate) fn retime(&mut self, mut clock: impl FnMut(u32, i64) -> i64) {
         let Some(raw) = self.recorded_time(0) else { return };
-        let (old, base) = (self.recorded.base, raw.wrapping_sub(clock(self.location(0), raw)));
-        let mut done = 0;
-        if let (Differences::Narrow(more), false) = (&mut self.recorded.more, self.places.has_locations()) {
-            // Nearly all of them.
-            for (time, more) in self.time.iter_mut().zip(more) {
-                let raw = time.wrapping_add(old).wrapping_add(i64::from(*more));
-                let new = clock(0, raw);
-                let Ok(difference) = i32::try_from(raw.wrapping_sub(new).wrapping_sub(base)) else { break };
-                (*time, *more) = (new, difference);
-                done += 1;
-            }
-        }
-        for event in done..self.len() {
-            let Some(raw) = self.recorded_time(event) else { break };
-            let time = clock(self.location(event), raw);
-            self.time[event] = time;
-            self.recorded.set(event, raw.wrapping_sub(time).wrapping_sub(base));
-        }
-        self.recorded.base = base;
+        let base = raw.wrapping_sub(clock(self.location(0), raw));
+        let SyncTimeline { time, recorded, places, .. } = self;
+        time.change(|first, times| {
+            recorded.renew_others(first, times, base, |event, raw| clock(places.location(event), raw));
+        });
+        recorded.rebase(base);
     }
 }
 
@@ -412,7 +322,7 @@ impl<'a> ReplayTimeline<'a> {
     #[inline]
     pub(crate) fn time(self, event: usize) -> i64 {
         let mask = self.mask as i64;
-        (self.of.time[self.own(event)] ^ mask) - mask
+        (self.of.time.at(self.own(event)) ^ mask) - mask
     }
 
     /// Number of an event in its location.
@@ -437,7 +347,7 @@ impl<'a> ReplayTimeline<'a> {
     /// What an event does.
     #[inline]
     pub(crate) fn kind(self, event: usize) -> SyncKind {
-        let bits = self.of.part[self.own(event)] & ((1 << KIND_BITS) - 1);
+        let bits = self.of.part.at(self.own(event)) & ((1 << KIND_BITS) - 1);
         SyncKind::of(self.kinds >> (4 * bits) & ((1 << KIND_BITS) - 1))
     }
 

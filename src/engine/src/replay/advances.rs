@@ -1,6 +1,7 @@
 //! Logical times of visited events in few bytes: how far they are ahead of the times from which a replay starts.
 
 use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::visited_times::TimelineTimes;
 use crate::replay::program::Program;
 
 /// What the visited events of one timeline have got: before an event is visited the bound by its logical sends, then its logical time. Either is an advance over the
@@ -20,6 +21,11 @@ impl Advances {
     /// Of so many events, none of which has a bound.
     pub(crate) fn none(events: usize) -> Advances {
         Advances::Narrow(vec![0; events])
+    }
+
+    /// Of so many events, all of which wait for a bound.
+    pub(crate) fn awaited(events: usize) -> Advances {
+        Advances::Narrow(vec![Advances::AWAITED; events])
     }
 
     /// Makes an event wait for its bound.
@@ -82,10 +88,10 @@ pub trait EventTimes {
     fn at(&self, timeline: LocalTimeline, event: u32) -> i64;
 }
 
-impl<T: AsRef<[i64]>> EventTimes for [T] {
+impl<T: TimelineTimes> EventTimes for [T] {
     #[inline]
     fn at(&self, timeline: LocalTimeline, event: u32) -> i64 {
-        self[timeline].as_ref()[event as usize]
+        self[timeline].at(event)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use crate::comm::{ReduceOp, Transport};
 use crate::matching::local_timeline::LocalTimeline;
-use crate::matching::sync::{MirroredLinks, ReplayTimeline};
+use crate::matching::relative_times::RelativeTimes;
+use crate::matching::sync::{MirroredLinks, ReplayTimeline, SyncTimeline};
+use crate::matching::visited_times::VisitedTimes;
 use crate::replay::canonical::{self, Groups};
 use crate::replay::common::{CommonCorrection, common_times};
-use crate::replay::finish::finish;
+use crate::replay::finish::{finish, visited};
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::passes::{Mirrored, Passes};
 use crate::replay::program::{NO_UPPER_BOUND, Program};
@@ -23,17 +25,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Corrected {
     /// One correction per timeline.
     pub corrections: Vec<Correction>,
-    /// The corrected time of every visited event; none if nothing has to move.
-    times: Option<Vec<Vec<i64>>>,
+    /// By how much the corrected time of every visited event is later than the pre-synchronised one; none if nothing has to move.
+    later: Option<Vec<RelativeTimes>>,
 }
 
 impl Corrected {
     /// The corrected time of every visited event of the `program` that was corrected.
-    pub fn times<'a>(&'a self, program: &'a Program) -> Vec<&'a [i64]> {
-        match &self.times {
-            Some(times) => times.iter().map(Vec::as_slice).collect(),
-            None => program.times(),
-        }
+    pub fn times<'a>(&'a self, program: &'a Program) -> Vec<VisitedTimes<'a>> {
+        self.later.as_ref().map_or_else(|| program.times(), |later| visited(program, later))
     }
 }
 
@@ -55,7 +54,7 @@ pub fn run(
     let Some((forward, decay)) = passes.result.take() else {
         return Ok(Corrected {
             corrections: program.timelines.iter().map(|_| Correction::identity()).collect(),
-            times: None,
+            later: None,
         });
     };
     let constants = Constants {
@@ -65,17 +64,18 @@ pub fn run(
     let groups = passes.groups.as_ref();
     let sides = one_sided(transport, workers, program, groups, forward, constants)?;
     let Some(Mirrored { program: mirror, groups: mirror_groups, forward: back, .. }) = passes.mirrored.take() else {
-        let times = corrected(workers, program, &sides, None);
+        let later = corrected(workers, program, &sides, None);
         let corrections = sides.into_iter().map(Correction::from).collect();
-        return Ok(Corrected { corrections, times: Some(times) });
+        return Ok(Corrected { corrections, later: Some(later) });
     };
     let backs = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
     drop(mirror);
-    let mut times = corrected(workers, program, &sides, Some(&backs));
+    let mut later = corrected(workers, program, &sides, Some(&backs));
     let average = |(forward, mirrored): (OneSided, OneSided)| Correction::average(forward, mirrored);
     let mut corrections: Vec<Correction> = sides.into_iter().zip(backs).map(average).collect();
 
-    let mut common = common_times(transport, program, &times, passes.least_advance, parameters.centre)?;
+    let mut common =
+        common_times(transport, program, &visited(program, &later), passes.least_advance, parameters.centre)?;
     // Where everything began, before it was corrected.
     let start = Position { time: earliest, location: 0, number: EventNumber::START };
     let moved = |(correction, common): (&Correction, &Option<Arc<CommonTime>>)| {
@@ -96,9 +96,9 @@ pub fn run(
         };
         common = common.into_iter().map(later).collect();
     }
-    in_place(workers, &mut times, |index, times| {
+    in_place(workers, &mut later, |index, later| {
         if let Some(common) = &common[index] {
-            common.cursor().map_all(times);
+            without_motion(&program.timelines[index], later, common);
         }
     })?;
     for (correction, common) in corrections.iter_mut().zip(common) {
@@ -107,7 +107,7 @@ pub fn run(
             *correction = own.without(common);
         }
     }
-    if let Some(finishes) = finish(transport, program, groups, parameters.minimum_separation, &mut times)? {
+    if let Some(finishes) = finish(transport, program, groups, parameters.minimum_separation, &mut later)? {
         for (correction, finish) in corrections.iter_mut().zip(finishes) {
             shared.finish = shared.finish.max(finish.largest());
             let own = std::mem::replace(correction, Correction::identity());
@@ -119,9 +119,11 @@ pub fn run(
     let shared =
         CommonCorrection { largest: Ticks(most[0]), finish: Ticks(most[1]), slope: most[2] as f64 / SLOPE_UNIT };
     passes.shared = Some(shared);
-    Ok(Corrected { corrections, times: Some(times) })
+    Ok(Corrected { corrections, later: Some(later) })
 }
 
+/// Events that are mapped at once. Chosen by hand: the time of a call is spread over so many of them, and they stay in the cache.
+const TOGETHER: usize = 1 << 10;
 /// In which slopes are compared among the ranks.
 const SLOPE_UNIT: f64 = 1e12;
 
@@ -156,28 +158,55 @@ fn one_sided(
     })
 }
 
-/// The times of the visited events under the corrections of one replay, or their mean with those of the mirrored one.
-fn corrected(workers: Workers, program: &Program, sides: &[OneSided], backs: Option<&[OneSided]>) -> Vec<Vec<i64>> {
+/// By how much the times of the visited events are later under the corrections of one replay, or their mean with those of the mirrored one.
+fn corrected(
+    workers: Workers,
+    program: &Program,
+    sides: &[OneSided],
+    backs: Option<&[OneSided]>,
+) -> Vec<RelativeTimes> {
     workers.map(program.timelines.len(), |index| {
         let timeline = &program.timelines[index];
         let mut cursor = sides[index].replay_cursor();
-        let mut times: Vec<i64> = (0..timeline.len()).map(|event| cursor.map(timeline.position(event)).0).collect();
+        let mut later = RelativeTimes::with_capacity(timeline.len());
+        for at in (0..timeline.len()).map(|event| timeline.position(event)) {
+            later.push(cursor.map(at).0 - at.time.0);
+        }
         if let Some(backs) = backs {
             // The mirrored times are negated, and from the last event to the first.
             let nowhere = MirroredLinks::default();
             let mirrored = ReplayTimeline::new(timeline, Some(&nowhere));
             let mut cursor = backs[index].replay_cursor();
-            for (event, time) in times.iter_mut().rev().enumerate() {
-                *time = (*time - cursor.map(mirrored.position(event)).0) >> 1;
+            for (event, own) in (0..timeline.len()).rev().enumerate() {
+                let at = mirrored.position(event);
+                let time = -at.time.0;
+                let forward = time + later.later_by(own).unwrap_or(0);
+                later.set(own, ((forward - cursor.map(at).0) >> 1) - time);
             }
         }
-        times
+        later
     })
 }
 
+/// Takes the motion that timelines share out of the times of a timeline, `later` than the pre-synchronised ones.
+fn without_motion(timeline: &SyncTimeline, later: &mut RelativeTimes, common: &CommonTime) {
+    let mut cursor = common.cursor();
+    let mut times = [0; TOGETHER];
+    for first in (0..timeline.len()).step_by(TOGETHER) {
+        let times = &mut times[..TOGETHER.min(timeline.len() - first)];
+        for (time, event) in times.iter_mut().zip(first..) {
+            *time = timeline.time(event) + later.later_by(event).unwrap_or(0);
+        }
+        cursor.map_all(times);
+        for (time, event) in times.iter().zip(first..) {
+            later.set(event, time - timeline.time(event));
+        }
+    }
+}
+
 /// Changes the lists of all timelines, each by one of the `workers`.
-fn in_place(workers: Workers, lists: &mut [Vec<i64>], work: impl Fn(usize, &mut [i64]) + Sync) -> Result<()> {
-    let lists: Vec<Mutex<&mut Vec<i64>>> = lists.iter_mut().map(Mutex::new).collect();
+fn in_place<T: Send>(workers: Workers, lists: &mut [T], work: impl Fn(usize, &mut T) + Sync) -> Result<()> {
+    let lists: Vec<Mutex<&mut T>> = lists.iter_mut().map(Mutex::new).collect();
     let run = |index: usize| -> Result<()> {
         work(index, &mut lock(&lists[index]));
         Ok(())

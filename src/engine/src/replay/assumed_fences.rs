@@ -7,6 +7,7 @@ use crate::comm::{ReduceOp, Transport, merge_values};
 use crate::matching::collectives::instances::{CollectiveComm, CollectiveCounts, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
+use crate::matching::visited_times::TimelineTimes;
 use crate::replay::bounds::collective_bounds;
 use crate::replay::clock_condition::check_clock_condition;
 use crate::replay::dataflow;
@@ -69,7 +70,7 @@ fn contradicted(transport: &mut dyn Transport, program: &Program) -> Result<Take
     }
     collective_bounds(transport, program, &times, |comm, instance, member, event, bound| {
         let comm = &program.collectives.comms[comm];
-        if comm.instances[instance].op == ASSUMED && bound > times[member.ended_on][event as usize] {
+        if comm.instances[instance].op == ASSUMED && bound > times[member.ended_on].at(event) {
             found.entry(comm.comm).or_default().insert(instance);
         }
     })?;

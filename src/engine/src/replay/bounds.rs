@@ -6,6 +6,7 @@
 
 use crate::comm::{AnalysisRank, Transport};
 use crate::matching::collectives::instances::{HostedComm, HostedMember, InstanceIndex};
+use crate::matching::visited_times::TimelineTimes;
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
 use crate::replay::rounds::{Rounds, TimeLists};
@@ -17,7 +18,11 @@ use std::ops::Range;
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn bounds<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Vec<Vec<i64>>> {
+pub fn bounds<T: TimelineTimes>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[T],
+) -> Result<Vec<Vec<i64>>> {
     let mut bounds = program.filled(NO_LOWER_BOUND);
     message_bounds(transport, program, times, |channel, event, bound| {
         let latest = &mut bounds[program.messages.incoming[channel].destination][event as usize];
@@ -34,7 +39,7 @@ pub fn bounds<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn message_bounds<T: AsRef<[i64]>>(
+pub fn message_bounds<T: TimelineTimes>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
@@ -45,7 +50,7 @@ pub fn message_bounds<T: AsRef<[i64]>>(
 }
 
 /// The part of [`message_bounds`] that needs no others: messages on those of the outgoing channels `among` that end on this rank, `here`.
-pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
+pub(super) fn local_message_bounds<T: TimelineTimes>(
     here: AnalysisRank,
     program: &Program,
     times: &[T],
@@ -55,10 +60,10 @@ pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
     let messages = &program.messages;
     for channel in messages.outgoing[among].iter().filter(|channel| channel.host == here) {
         let latency = program.message_latency(program.number(channel.source), channel.destination);
-        let sender = times[channel.source].as_ref();
+        let sender = &times[channel.source];
         let Some(end) = messages.incoming.get(channel.remote as usize) else { continue };
         for (send, receive) in channel.sends.each().zip(end.receives.each()) {
-            visit(channel.remote as usize, receive, sender[send as usize] + latency);
+            visit(channel.remote as usize, receive, sender.at(send) + latency);
         }
     }
 }
@@ -67,7 +72,7 @@ pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn remote_message_bounds<T: AsRef<[i64]>>(
+pub fn remote_message_bounds<T: TimelineTimes>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
@@ -83,9 +88,9 @@ pub fn remote_message_bounds<T: AsRef<[i64]>>(
         for (channel, range) in parts {
             let channel = &messages.outgoing[channel];
             let latency = program.message_latency(program.number(channel.source), channel.destination);
-            let sender = times[channel.source].as_ref();
+            let sender = &times[channel.source];
             let sends = channel.sends.some(range);
-            lists.push(channel.host, channel.remote, sends.map(|send| sender[send as usize] + latency));
+            lists.push(channel.host, channel.remote, sends.map(|send| sender.at(send) + latency));
         }
         lists.exchange(transport, |channel, times| {
             let receives = &messages.incoming[channel].receives;
@@ -104,7 +109,7 @@ pub fn remote_message_bounds<T: AsRef<[i64]>>(
 ///
 /// # Errors
 /// Failures of the transport.
-pub(crate) fn collective_bounds<T: AsRef<[i64]>>(
+pub(crate) fn collective_bounds<T: TimelineTimes>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],

@@ -3,6 +3,7 @@
 use crate::comm::{AnalysisRank, Transport, gather_values};
 use crate::matching::collectives::instances::{CollectiveComm, HostedMember, InstanceIndex};
 use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::latest::Begins;
@@ -54,7 +55,7 @@ pub struct CallSearch<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedTimes<'a> {
     /// One per visited event of the hosted timelines.
-    pub times: &'a [&'a [i64]],
+    pub times: &'a [VisitedTimes<'a>],
     /// The begins of collectives under these times.
     pub begins: &'a [Begins],
     /// The clock of every timeline of the trace.
@@ -129,8 +130,8 @@ fn of_collectives(
             CollectiveClass::NToN if hub.is_some() => true,
             _ => continue,
         };
-        let own = times[member.begins.at(instance.place()) as usize];
-        let at = times[member.ends.at(instance.place()) as usize];
+        let own = times.at(member.begins.at(instance.place()));
+        let at = times.at(member.ends.at(instance.place()));
         if at - own < long {
             continue;
         }
@@ -185,8 +186,7 @@ fn between_ends(
             return None;
         }
         let times = times[member.timeline];
-        let (begin, end) =
-            (times[member.begins.at(instance.place()) as usize], times[member.ends.at(instance.place()) as usize]);
+        let (begin, end) = (times.at(member.begins.at(instance.place())), times.at(member.ends.at(instance.place())));
         let class = comm.instances[instance].class;
         (class == CollectiveClass::NToN && end - begin >= long).then_some(end)
     };
@@ -324,7 +324,7 @@ fn messages(
         |cursor: &mut CallCursor<'_>, (channel, event, bound): (usize, u32, i64), waits: &mut WaitsCollector<'_>| {
             let Some((of, call, _)) = cursor.find(channel, event).filter(|found| found.1.waited) else { return };
             let kind = if of.late { BoundKind::WAITED_OF_TIED } else { BoundKind::waited(call.length) };
-            let (at, (from, to)) = (times[of.receiver][event as usize], of.pair);
+            let (at, (from, to)) = (times[of.receiver].at(event), of.pair);
             waits.add(Class { from, to, kind }, Bound { distance: at - (bound - of.latency), at, kind });
         };
     let parts = workers.map(shares.len(), |share| {

@@ -16,6 +16,7 @@
 use crate::comm::{AnalysisRank, GroupId, MaxExcluding, ReduceOp, Transport};
 use crate::matching::collectives::instances::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex};
 use crate::matching::sync::SyncKind;
+use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, TimelineClock};
@@ -136,27 +137,27 @@ pub(crate) fn forward(
 ///
 /// # Errors
 /// As [`forward`].
-pub(crate) fn forward_from<T: AsRef<[i64]>>(
+pub(crate) fn forward_from(
     transport: &mut dyn Transport,
     program: &Program,
-    base: &[T],
+    base: &[VisitedTimes<'_>],
     groups: &Groups,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
-    replay(transport, program, base.first().map(T::as_ref), groups, parameters)
+    replay(transport, program, base.first().copied(), groups, parameters)
 }
 
 /// As [`forward`], from its own times or those of `base`.
 fn replay(
     transport: &mut dyn Transport,
     program: &Program,
-    base: Option<&[i64]>,
+    base: Option<VisitedTimes<'_>>,
     groups: &Groups,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
     let mut forward = Forward::new(program);
     let Some(timeline) = program.replay_timelines().next() else { return Ok(forward) };
-    let from = |event: usize| base.map_or_else(|| timeline.time(event), |base| base[event]);
+    let from = |event: usize| base.map_or_else(|| timeline.time(event), |base| base.at(event as u32));
     let mut clock = TimelineClock::new(parameters);
     let mut arrived = vec![0usize; program.messages.incoming.len()];
     let mut begun = vec![0u32; program.collectives.memberships.len()];

@@ -5,6 +5,7 @@ use crate::matching::collectives::instances::{HostedComm, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
+use crate::matching::visited_times::TimelineTimes;
 use crate::replay::bounds::{collective_bounds, local_message_bounds, remote_message_bounds};
 use crate::replay::observe::channel_shares;
 use crate::replay::program::Program;
@@ -149,11 +150,11 @@ struct MessageCheck {
 
 impl MessageCheck {
     /// Takes in one message: incoming channel, receive event and bound.
-    #[inline]
-    fn add<T: AsRef<[i64]>>(&mut self, program: &Program, times: &[T], (channel, event, bound): (usize, u32, i64)) {
+    #[inline(always)]
+    fn add<T: TimelineTimes>(&mut self, program: &Program, times: &[T], (channel, event, bound): (usize, u32, i64)) {
         let end = &program.messages.incoming[channel];
         let timeline = end.destination;
-        let excess = bound - times[timeline].as_ref()[event as usize];
+        let excess = bound - times[timeline].at(event);
         let tally = match end.trust.op() {
             None => &mut self.messages,
             Some(op) => self.orders.entry(op.0).or_default(),
@@ -182,7 +183,7 @@ impl MessageCheck {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn check_clock_condition<T: AsRef<[i64]> + Sync>(
+pub fn check_clock_condition<T: TimelineTimes>(
     transport: &mut dyn Transport,
     workers: Workers,
     program: &Program,
@@ -213,7 +214,7 @@ pub fn check_clock_condition<T: AsRef<[i64]> + Sync>(
     let comms = &program.collectives.comms;
     let mut early: Vec<Vec<bool>> = comms.iter().map(|comm| vec![false; comm.instances.len()]).collect();
     collective_bounds(transport, program, times, |comm, instance, member, event, bound| {
-        let excess = bound - times[member.ended_on].as_ref()[event as usize];
+        let excess = bound - times[member.ended_on].at(event);
         together.add(excess);
         if excess > 0 {
             early[comm][instance] = true;
@@ -297,7 +298,7 @@ fn collective_tallies(
     Ok(())
 }
 
-fn find_worst<T: AsRef<[i64]>>(
+fn find_worst<T: TimelineTimes>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
@@ -335,7 +336,7 @@ fn find_worst<T: AsRef<[i64]>>(
 }
 
 /// The logical send that `question` asks for. Collective over the analysis ranks, which all ask the same.
-pub(super) fn sender_of<T: AsRef<[i64]>>(
+pub(super) fn sender_of<T: TimelineTimes>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
@@ -371,13 +372,18 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
     }
 }
 
-pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: LocalTimeline, event: usize) -> EventPlace {
+pub(super) fn place<T: TimelineTimes>(
+    program: &Program,
+    times: &[T],
+    local: LocalTimeline,
+    event: usize,
+) -> EventPlace {
     let timeline = &program.timelines[local];
     EventPlace {
         process: program.process_of(program.number(local)),
         location: program.locations[local][timeline.location(event) as usize],
         number: timeline.number(event),
-        time: times[local].as_ref()[event],
+        time: times[local].at(event as u32),
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::comm::{AnalysisRank, ReduceOp, Transport, all_gather_values, exchange_values};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::{SyncKind, SyncTimeline};
+use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::components::components;
 use crate::replay::program::Program;
 use clc_trace::{CommonTime, Result, Ticks};
@@ -48,7 +49,7 @@ pub(crate) fn sum(transport: &mut dyn Transport, values: &[i128]) -> Result<Vec<
 pub(crate) fn common_times(
     transport: &mut dyn Transport,
     program: &Program,
-    times: &[Vec<i64>],
+    times: &[VisitedTimes<'_>],
     least: Ticks,
     centre: Centre,
 ) -> Result<Vec<Option<Arc<CommonTime>>>> {
@@ -65,9 +66,10 @@ pub(crate) fn common_times(
 
     let mut span = [i64::MAX; 3];
     for (timeline, times) in program.timelines.iter().zip(times) {
-        let mut events = synchronising(timeline).map(|event| times[event]);
+        let mut events = synchronising(timeline);
         if let Some(first) = events.next() {
-            let (last, more) = events.fold((first, 0), |(_, count), time| (time, count + 1));
+            let (last, more) = events.fold((first, 0), |(_, count), event| (event, count + 1));
+            let [first, last] = [first, last].map(|event| times.at(event as u32));
             // Of all three the largest, negated.
             span = [span[0].min(first), span[1].min(-last), span[2].min(-more - 1)];
         }
@@ -91,7 +93,7 @@ pub(crate) fn common_times(
             for (local, (timeline, times)) in program.timelines.iter().zip(times).enumerate() {
                 let Some(component) = of_timeline(local) else { continue };
                 let sums = &mut sums[component * ends..][..ends];
-                grid.advances(timeline, times, |end, advance| sums[end] += i128::from(advance));
+                grid.advances(timeline, *times, |end, advance| sums[end] += i128::from(advance));
             }
             let sums = sum(transport, &sums)?;
             let of_size = |(sums, &size): (&[i128], &u32)| -> Vec<i64> {
@@ -130,22 +132,22 @@ struct WindowEnds {
 impl WindowEnds {
     /// How far a timeline's corrected time is ahead of its clock at each end of a window: between the events that synchronise, its clock goes
     /// evenly, before the first and after the last the advance is constant.
-    fn advances(&self, timeline: &SyncTimeline, times: &[i64], mut take: impl FnMut(usize, i64)) {
-        let clock = timeline.times();
+    fn advances(&self, timeline: &SyncTimeline, times: VisitedTimes<'_>, mut take: impl FnMut(usize, i64)) {
+        let (clock, times) = (|event: usize| timeline.time(event), |event: usize| times.at(event as u32));
         let mut events = synchronising(timeline).peekable();
         let mut before: Option<usize> = None;
         for end in 0..self.ends {
             let moment = self.first + ((end as i64) << self.bits);
-            while let Some(event) = events.next_if(|&event| times[event] <= moment) {
+            while let Some(event) = events.next_if(|&event| times(event) <= moment) {
                 before = Some(event);
             }
             let advance = match (before, events.peek()) {
                 (Some(a), Some(&b)) => {
-                    let (span, along) = (times[b] - times[a], moment - times[a]);
-                    moment - clock[a] - part_of(clock[b] - clock[a], along, span)
+                    let (span, along) = (times(b) - times(a), moment - times(a));
+                    moment - clock(a) - part_of(clock(b) - clock(a), along, span)
                 }
-                (Some(a), None) => times[a] - clock[a],
-                (None, Some(&b)) => times[b] - clock[b],
+                (Some(a), None) => times(a) - clock(a),
+                (None, Some(&b)) => times(b) - clock(b),
                 (None, None) => 0,
             };
             take(end, advance);
@@ -163,7 +165,7 @@ fn synchronising(timeline: &SyncTimeline) -> impl Iterator<Item = usize> + '_ {
 fn medians(
     transport: &mut dyn Transport,
     program: &Program,
-    times: &[Vec<i64>],
+    times: &[VisitedTimes<'_>],
     grid: &WindowEnds,
     components: usize,
     of_timeline: impl Fn(usize) -> Option<usize>,
@@ -173,7 +175,7 @@ fn medians(
     let mut outgoing: BTreeMap<AnalysisRank, Vec<(u64, i64)>> = BTreeMap::new();
     for (local, (timeline, times)) in program.timelines.iter().zip(times).enumerate() {
         let Some(component) = of_timeline(local) else { continue };
-        grid.advances(timeline, times, |end, advance| {
+        grid.advances(timeline, *times, |end, advance| {
             let place = (component * grid.ends + end) as u64;
             outgoing.entry(AnalysisRank::at(end % ranks)).or_default().push((place, advance));
         });

@@ -165,6 +165,15 @@ impl Contributions {
         }
     }
 
+    /// The same to be asked for one member and instance after the other.
+    pub(crate) fn into_bounds(self, comm: &CollectiveComm, direction: Direction) -> ContributedBounds {
+        let prefix = prefix_indexes(comm).filter(|(_, prefix)| prefix.is_some()).map(|(instance, _)| instance);
+        // One after the other: they take more memory than all else.
+        let bounds = self.prefix.into_iter().map(|members| running_maxima(&members, comm, direction));
+        let prefix = prefix.zip(bounds).collect();
+        ContributedBounds { largest: self.largest, prefix }
+    }
+
     /// For every member hosted here and every instance that is no prefix operation, whether something bounds it or not: member, instance and the largest
     /// contribution of the others, if there is one.
     pub fn of_others(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&HostedMember, InstanceIndex, Option<i64>)) {
@@ -212,6 +221,26 @@ impl Contributions {
     /// Per prefix instance and member hosted here: the largest contribution of those it depends on.
     fn prefix_bounds(&self, comm: &CollectiveComm, direction: Direction) -> Vec<BTreeMap<CommRank, i64>> {
         self.prefix.iter().map(|members| running_maxima(members, comm, direction)).collect()
+    }
+}
+
+/// The largest contributions to all instances of a communicator that its members depend on.
+#[derive(Debug)]
+pub(crate) struct ContributedBounds {
+    /// As those of [`Contributions`].
+    largest: Vec<MaxExcluding>,
+    /// By prefix instance and member hosted here.
+    prefix: BTreeMap<InstanceIndex, BTreeMap<CommRank, i64>>,
+}
+
+impl ContributedBounds {
+    /// The largest contribution to `instance` that `member` depends on, if there is one.
+    pub(crate) fn of(&self, comm: &CollectiveComm, member: &HostedMember, instance: InstanceIndex) -> Option<i64> {
+        let largest = match comm.instances[instance].class {
+            CollectiveClass::Prefix => *self.prefix.get(&instance)?.get(&member.rank)?,
+            _ => self.largest[comm.slot(instance, comm.group_before(member.rank))].excluding(member.rank.0.into()),
+        };
+        Some(largest).filter(|&largest| largest != NO_LOWER_BOUND)
     }
 }
 

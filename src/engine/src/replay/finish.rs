@@ -3,6 +3,9 @@
 
 use crate::comm::{ReduceOp, Transport};
 use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::relative_times::RelativeTimes;
+use crate::matching::sync::SyncTimeline;
+use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::canonical::{self, Groups};
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, TimelineClock};
@@ -12,8 +15,8 @@ use clc_trace::{Finish, Result, Ticks};
 use controlled_logical_clock::controller::LARGEST_DECAY;
 use controlled_logical_clock::forward::ForwardParameters;
 
-/// The advances that `times` of the visited events need so that latencies are kept and events are δ = `separation` apart (or as far as they
-/// were); `None` if they are already. `times` become the final ones. Collective over the analysis ranks.
+/// The advances that the times of the visited events, `later` than the pre-synchronised ones, need so that latencies are kept and events are δ = `separation` apart (or as far as they
+/// were); `None` if they are already. `later` becomes that of the final ones. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -22,22 +25,15 @@ pub(super) fn finish(
     program: &Program,
     groups: Option<&Groups>,
     separation: Ticks,
-    times: &mut Vec<Vec<i64>>,
+    later: &mut [RelativeTimes],
 ) -> Result<Option<Vec<Finish>>> {
-    let mut lacking = [i64::from(program.timelines.iter().zip(&*times).any(|(timeline, times)| {
-        let mut previous: Vec<Option<(i64, i64)>> = Vec::new();
-        timeline.times().iter().zip(times).enumerate().any(|(event, (&original, &time))| {
-            let location = timeline.location(event) as usize;
-            if location >= previous.len() {
-                previous.resize(location + 1, None);
-            }
-            let before = previous[location].replace((original, time));
-            before.is_some_and(|(before, then)| time - then < separation.0.min(original - before))
-        })
-    }))];
+    let times: Vec<VisitedTimes<'_>> = visited(program, later);
+    let close =
+        program.timelines.iter().zip(&*later).any(|(timeline, later)| is_too_close(timeline, later, separation));
+    let mut lacking = [i64::from(close)];
     // Order is kept in any case.
     if program.latency.same_node > Ticks::ZERO || program.latency.other_node > Ticks::ZERO {
-        lacking[0] |= i64::from(Violation::here(transport, program, times, |_| false)?.total > 0);
+        lacking[0] |= i64::from(Violation::here(transport, program, &times, |_| false)?.total > 0);
     }
     transport.all_reduce(ReduceOp::Max, &mut lacking)?;
     if lacking[0] == 0 {
@@ -45,16 +41,36 @@ pub(super) fn finish(
     }
     let parameters = ForwardParameters { decay: LARGEST_DECAY, separation };
     let forward = match groups {
-        Some(groups) => canonical::forward_from(transport, program, times, groups, parameters)?,
-        None => dataflow::replay_from(transport, program, times.iter().map(Vec::as_slice).collect(), parameters)?,
+        Some(groups) => canonical::forward_from(transport, program, &times, groups, parameters)?,
+        None => dataflow::replay_from(transport, program, times.clone(), parameters)?,
     };
     let hosted = (0..times.len()).map(LocalTimeline::at);
-    let finishes = hosted.map(|local| of_timeline(program, &forward, local, &times[local], parameters));
+    let finishes = hosted.map(|local| of_timeline(program, &forward, local, times[local], parameters));
     let finishes = finishes.collect();
-    for (times, advances) in times.iter_mut().zip(&forward.advances) {
-        times.iter_mut().enumerate().for_each(|(event, time)| *time += advances.of(event));
+    for (local, (later, advances)) in later.iter_mut().zip(&forward.advances).enumerate() {
+        (0..program.timelines[local].len()).for_each(|event| later.add(event, advances.of(event)));
     }
     Ok(Some(finishes))
+}
+
+/// The times that are `later` than the pre-synchronised ones, of each timeline.
+pub(super) fn visited<'a>(program: &'a Program, later: &'a [RelativeTimes]) -> Vec<VisitedTimes<'a>> {
+    program.timelines.iter().zip(later).map(|(timeline, later)| VisitedTimes::corrected(timeline, later)).collect()
+}
+
+/// Whether events of a location are closer than δ = `separation` in times `later` than the pre-synchronised ones, and closer than they were.
+fn is_too_close(timeline: &SyncTimeline, later: &RelativeTimes, separation: Ticks) -> bool {
+    let mut previous: Vec<Option<(i64, i64)>> = Vec::new();
+    (0..timeline.len()).any(|event| {
+        let original = timeline.time(event);
+        let time = original + later.later_by(event).unwrap_or(0);
+        let location = timeline.location(event) as usize;
+        if location >= previous.len() {
+            previous.resize(location + 1, None);
+        }
+        let before = previous[location].replace((original, time));
+        before.is_some_and(|(before, then)| time - then < separation.0.min(original - before))
+    })
 }
 
 /// The replay of one timeline again, for where its advance starts anew.
@@ -62,15 +78,16 @@ fn of_timeline(
     program: &Program,
     forward: &Forward,
     local: LocalTimeline,
-    times: &[i64],
+    times: VisitedTimes<'_>,
     parameters: ForwardParameters,
 ) -> Finish {
     let timeline = &program.timelines[local];
     let mut clock = TimelineClock::new(parameters);
     let mut finish = Finish::new(parameters.decay);
-    for (event, &time) in times.iter().enumerate() {
+    for event in 0..timeline.len() {
+        let time = times.at(event as u32);
         let logical = time + forward.advances[local].of(event);
-        let step = clock.step(timeline.location(event), time, timeline.times()[event], logical);
+        let step = clock.step(timeline.location(event), time, timeline.time(event), logical);
         if step.anchored {
             finish.push(timeline.position(event), Ticks(time), clock.advance());
         }

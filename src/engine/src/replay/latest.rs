@@ -6,6 +6,7 @@
 
 use crate::comm::Transport;
 use crate::matching::collectives::instances::{CollectiveComm, InstanceIndex, Slot};
+use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::Program;
 use clc_trace::workers::Workers;
@@ -135,7 +136,7 @@ impl Begins {
     }
 
     /// What the members hosted here contribute.
-    fn of_members(workers: Workers, comm: &CollectiveComm, times: &[&[i64]], clocks: &[u32]) -> Begins {
+    fn of_members(workers: Workers, comm: &CollectiveComm, times: &[VisitedTimes<'_>], clocks: &[u32]) -> Begins {
         let instances = comm.instances.len();
         let shares = if instances * comm.members.len() < ALONE { 1 } else { workers.threads() };
         let parts = workers.map(shares, |share| {
@@ -152,7 +153,7 @@ impl Begins {
     }
 
     /// The same to some instances.
-    fn of_some(comm: &CollectiveComm, some: Range<usize>, times: &[&[i64]], clocks: &[u32]) -> Begins {
+    fn of_some(comm: &CollectiveComm, some: Range<usize>, times: &[VisitedTimes<'_>], clocks: &[u32]) -> Begins {
         let groups = comm.groups();
         let mut begins = Begins { all: vec![LatestBegins::default(); some.len() * groups], prefix: BTreeMap::new() };
         let first = some.start * groups;
@@ -163,7 +164,7 @@ impl Begins {
                 if !member.sends[k] || instance.class == CollectiveClass::Unconstrained {
                     continue;
                 }
-                let begin = (times[member.begins.at(k.place()) as usize], clock);
+                let begin = (times.at(member.begins.at(k.place())), clock);
                 if instance.class == CollectiveClass::Prefix {
                     let own = LatestBegins([Some(begin), None]);
                     begins.prefix.entry(k).or_default().insert(member.rank, own);
@@ -195,7 +196,7 @@ impl Begins {
         transport: &mut dyn Transport,
         workers: Workers,
         program: &Program,
-        times: &[&[i64]],
+        times: &[VisitedTimes<'_>],
         clocks: &[u32],
     ) -> Result<Vec<Begins>> {
         let comms = &program.collectives.comms;

@@ -7,6 +7,8 @@ use crate::comm::{AnalysisRank, Transport, gather_owned, gather_values};
 use crate::matching::channels::Lengths;
 use crate::matching::collectives::instances::HostedMember;
 use crate::matching::hash::HashMap;
+use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
@@ -31,7 +33,7 @@ pub fn observe(
     transport: &mut dyn Transport,
     workers: Workers,
     program: &Program,
-    times: &[&[i64]],
+    times: &[VisitedTimes<'_>],
     begins: &[Begins],
     clocks: &[u32],
     grid: &Grid,
@@ -73,7 +75,7 @@ pub(super) fn hosted_members(program: &Program) -> Vec<(usize, &HostedMember)> {
 fn bounds_of_member(
     program: &Program,
     (comm, member): (usize, &HostedMember),
-    times: &[&[i64]],
+    times: &[VisitedTimes<'_>],
     begins: &[Begins],
     clocks: &[u32],
 ) -> impl Iterator<Item = ((u32, u32), Vec<Bound>)> {
@@ -82,7 +84,7 @@ fn bounds_of_member(
     let times = times[member.ended_on];
     let mut from = BySender::default();
     for instance in member.received() {
-        let at = times[member.ends.at(instance.place()) as usize];
+        let at = times.at(member.ends.at(instance.place()));
         let (latest, op) = (begins.before(comm, instance, member.rank), comm.instances[instance].op);
         let kind = BoundKind::collective(op, comm.size);
         let mut bound = |(begin, sender): (i64, u32)| {
@@ -132,7 +134,7 @@ pub fn inspect(
     transport: &mut dyn Transport,
     workers: Workers,
     program: &Program,
-    times: &[&[i64]],
+    times: &[VisitedTimes<'_>],
     clocks: &[u32],
     stretches: &[ClockInterval],
 ) -> Result<Option<Vec<Inspected>>> {
@@ -158,7 +160,7 @@ pub fn inspect(
             let destination = program.number(end.destination);
             let pair = (clocks[end.source], clocks[destination]);
             let sent = bound - program.message_latency(end.source, destination);
-            see(pair, sent, times[end.destination][event as usize]);
+            see(pair, sent, times[end.destination].at(event));
         }
     })?;
     let begins = Begins::meet(transport, workers, program, times, clocks)?;
@@ -185,11 +187,11 @@ pub(crate) fn channel_shares(program: &Program, count: usize) -> Vec<Range<usize
 fn messages<'a, 'c>(
     collector: &'c mut Collector<'a>,
     program: &'c Program,
-    times: &'c [&'c [i64]],
+    times: &'c [VisitedTimes<'c>],
     clocks: &'c [u32],
 ) -> impl FnMut(usize, u32, i64) + use<'a, 'c> {
     let mut channel = usize::MAX;
-    let (mut latency, mut receiver) = (0, &[][..]);
+    let (mut latency, mut receiver) = (0, LocalTimeline(0));
     // The kind of all messages of the channel; or the rest of their lengths, if these differ. Of channels of which parts have come, what is left.
     let (mut kind, mut lengths) = (BoundKind::MESSAGE, [].iter());
     let mut left: BTreeMap<usize, std::slice::Iter<'c, LengthClass>> = BTreeMap::new();
@@ -210,9 +212,9 @@ fn messages<'a, 'c>(
                 Lengths::All(length) => (BoundKind::message(*length), [].iter()),
                 Lengths::Each(all) => (BoundKind::MESSAGE, left.remove(&index).unwrap_or(all.iter())),
             };
-            (channel, receiver) = (index, times[end.destination]);
+            (channel, receiver) = (index, end.destination);
         }
-        let at = receiver[event as usize];
+        let at = times[receiver].at(event);
         let kind = lengths.next().map_or(kind, |length| BoundKind::message(*length));
         collector.message(Bound { distance: at - (bound - latency), at, kind });
     }

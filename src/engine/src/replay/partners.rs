@@ -1,6 +1,7 @@
 //! Which send belongs to a receive: asked for some messages only, of the analysis ranks that host the senders.
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
+use crate::matching::visited_times::TimelineTimes;
 use crate::replay::clock_condition::{EventPlace, place};
 use crate::replay::program::Program;
 use clc_trace::Result;
@@ -24,7 +25,7 @@ struct ChannelQuery {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn senders<T: AsRef<[i64]>>(
+pub fn senders<T: TimelineTimes>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],

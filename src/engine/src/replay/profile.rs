@@ -6,9 +6,11 @@
 use crate::comm::{AnalysisRank, Transport, broadcast_value, gather_values};
 use crate::matching::collectives::instances::InstanceIndex;
 use crate::matching::local_timeline::LocalTimeline;
-use crate::replay::bounds::bounds;
+use crate::matching::visited_times::TimelineTimes;
+use crate::replay::advances::Advances;
+use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::clock_condition::{Candidate, SenderQuery, Worst, place, sender_of};
-use crate::replay::program::{NO_LOWER_BOUND, Program};
+use crate::replay::program::Program;
 use clc_clock::grid::Grid;
 use clc_trace::progress::Silent;
 use clc_trace::workers::{Workers, shares};
@@ -117,15 +119,15 @@ impl Worsts {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn profile<T: AsRef<[i64]> + Sync>(
+pub fn profile<T: TimelineTimes>(
     transport: &mut dyn Transport,
     workers: Workers,
     program: &Program,
     times: &[T],
     classes: &Classes<'_>,
 ) -> Result<Profile> {
-    let bounds = bounds(transport, program, times)?;
-    let view = ProfileInput { program, times, bounds: &bounds, classes };
+    let early = early(transport, program, times)?;
+    let view = ProfileInput { program, early: &early, classes };
     let lengths: Vec<u64> = program.messages.incoming.iter().map(|channel| channel.receives.len() as u64).collect();
     let shares = shares(&lengths, workers.threads());
     // Collectives are one more job.
@@ -163,18 +165,32 @@ pub fn profile<T: AsRef<[i64]> + Sync>(
     Ok(merged)
 }
 
+/// By how much each logical receive of the hosted timelines is too early, 0 if it is not; other events have no bound. Collective over the analysis ranks.
+fn early<T: TimelineTimes>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Vec<Advances>> {
+    let mut early: Vec<Advances> = program.timelines.iter().map(|timeline| Advances::awaited(timeline.len())).collect();
+    message_bounds(transport, program, times, |channel, event, bound| {
+        let local = program.messages.incoming[channel].destination;
+        let (early, place) = (&mut early[local], event as usize);
+        early.set(place, early.of(place).max(bound - times[local].at(event)));
+    })?;
+    collective_bounds(transport, program, times, |_, _, member, event, bound| {
+        early[member.ended_on].set(event as usize, bound - times[member.ended_on].at(event));
+    })?;
+    Ok(early)
+}
+
 /// All that one look needs.
-struct ProfileInput<'a, T> {
+struct ProfileInput<'a> {
     program: &'a Program,
-    times: &'a [T],
-    bounds: &'a [Vec<i64>],
+    /// By how much each logical receive is too early.
+    early: &'a [Advances],
     classes: &'a Classes<'a>,
 }
 
-impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
+impl ProfileInput<'_> {
     /// Looks at the messages of some incoming channels.
     fn messages(&self, channels: Range<usize>, profile: &mut Profile, worsts: &mut Worsts) {
-        let ProfileInput { program, times, bounds, classes } = *self;
+        let ProfileInput { program, early, classes } = *self;
         for channel in &program.messages.incoming[channels] {
             let local = channel.destination;
             let group = |timeline: TimelineNumber| classes.group_of[program.process_of(timeline)];
@@ -183,7 +199,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
             let mut pair = GroupPair { messages: channel.receives.len() as u64, ..GroupPair::default() };
             for (k, event) in channel.receives.each().enumerate() {
                 let event = event as usize;
-                let excess = bounds[local][event] - times[local].as_ref()[event];
+                let excess = early[local].of(event);
                 profile.count(program, classes, local, event, excess, 0);
                 if excess > 0 {
                     pair.violated += 1;
@@ -206,17 +222,13 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
 
     /// Looks at the ends of all collective operations.
     fn collectives(&self, profile: &mut Profile, worsts: &mut Worsts) {
-        let ProfileInput { program, times, bounds, classes } = *self;
+        let ProfileInput { program, early, classes } = *self;
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let local = member.ended_on;
                 for (instance, end) in (0..).map(InstanceIndex).zip(member.ends.each()) {
                     let event = end as usize;
-                    let bound = bounds[local][event];
-                    if bound == NO_LOWER_BOUND {
-                        continue;
-                    }
-                    let excess = bound - times[local].as_ref()[event];
+                    let Some(excess) = early[local].known(event) else { continue };
                     profile.count(program, classes, local, event, excess, 1);
                     if excess > 0 {
                         let op = comm.instances[instance].op;
@@ -240,7 +252,7 @@ impl Profile {
         excess: i64,
         column: usize,
     ) {
-        let window = classes.grid.window(program.timelines[local].times()[event]);
+        let window = classes.grid.window(program.timelines[local].time(event));
         self.checked[window] += 1;
         if excess > 0 {
             self.violated[window] += 1;

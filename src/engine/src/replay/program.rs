@@ -6,6 +6,7 @@ use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::sync::{MirroredLinks, ReplayTimeline, SyncTimeline};
 use crate::matching::undefined::UndefinedPeer;
+use crate::matching::visited_times::VisitedTimes;
 use clc_trace::workers::Workers;
 use clc_trace::{LocationId, TimelineNumber};
 use controlled_logical_clock::latency::MinimumLatency;
@@ -130,13 +131,13 @@ impl Program {
     }
 
     /// Pre-synchronised times of the visited events of each timeline.
-    pub fn times(&self) -> Vec<&[i64]> {
-        self.timelines.iter().map(|timeline| timeline.times()).collect()
+    pub fn times(&self) -> Vec<VisitedTimes<'_>> {
+        self.timelines.iter().map(|timeline| VisitedTimes::presynchronised(timeline)).collect()
     }
 
-    /// Recorded times of the visited events of each timeline; none if they were forgotten.
-    pub fn recorded_times(&self) -> Vec<Vec<i64>> {
-        self.timelines.iter().map(|timeline| timeline.recorded_times().collect()).collect()
+    /// Recorded times of the visited events of each timeline, unless they were forgotten.
+    pub fn recorded_times(&self) -> Vec<VisitedTimes<'_>> {
+        self.timelines.iter().map(|timeline| VisitedTimes::recorded(timeline)).collect()
     }
 
     /// What `work` makes of the program with the times as they were recorded in the place of the pre-synchronised ones: they take no memory.

@@ -4,16 +4,14 @@
 
 use crate::comm::Transport;
 use crate::matching::channels::{InChannel, OutChannel};
-use crate::matching::collectives::instances::{HostedComm, MemberPlace};
 use crate::matching::hash::HashMap;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::advances::{EventTimes, LogicalTimes};
-use crate::replay::contributions::{Contributions, Direction};
+use crate::replay::contributions::{ContributedBounds, Contributions, Direction};
 use crate::replay::program::{NO_UPPER_BOUND, Program, contribution_latency};
 use crate::replay::rounds::{Rounds, TimeLists};
 use clc_trace::Result;
-use std::collections::BTreeMap;
 
 /// What limits the logical sends of the hosted timelines.
 #[derive(Debug)]
@@ -24,8 +22,8 @@ pub(crate) enum UpperBounds {
     Wanted {
         /// Per outgoing channel to another rank: the earliest receives minus μ.
         remote: Vec<Vec<i64>>,
-        /// Per membership and instance: the upper bound of the begin.
-        collectives: Vec<Vec<i64>>,
+        /// By communicator: the latest that ends of others let begins be, negated.
+        collectives: Vec<ContributedBounds>,
     },
 }
 
@@ -43,24 +41,9 @@ impl UpperBounds {
             let latency = program.message_latency(channel.source, program.number(channel.destination));
             times.at(channel.destination, event) - latency
         })?;
-        let mut collectives: Vec<Vec<i64>> = vec![Vec::new(); program.collectives.memberships.len()];
         let contributions = Contributions::meet(transport, program, times, Direction::Backward)?;
-        let mut membership_of: BTreeMap<(HostedComm, MemberPlace), usize> = BTreeMap::new();
-        for (index, membership) in program.collectives.memberships.iter().enumerate() {
-            membership_of.insert((membership.comm, membership.member), index);
-        }
-        for ((index, comm), contributions) in program.collectives.numbered().zip(contributions) {
-            contributions.results(comm, Direction::Backward, &mut |member, instance, _, largest| {
-                let place = comm.members.binary_search_by_key(&member.rank, |member| member.rank).unwrap_or(0);
-                let Some(&membership) = membership_of.get(&(index, MemberPlace(place as u32))) else { return };
-                let upper_bounds = &mut collectives[membership];
-                if upper_bounds.is_empty() {
-                    upper_bounds.resize(comm.instances.len(), NO_UPPER_BOUND);
-                }
-                // Backward, times are negated.
-                upper_bounds[instance] = -largest - contribution_latency(comm, instance, member, &program.latency);
-            });
-        }
+        let comms = program.collectives.comms.iter().zip(contributions);
+        let collectives = comms.map(|(comm, own)| own.into_bounds(comm, Direction::Backward)).collect();
         Ok(UpperBounds::Wanted { remote, collectives })
     }
 
@@ -176,11 +159,14 @@ impl CapReader<'_> {
             }
             SyncKind::Begin => {
                 let index = sync.link(event);
-                let (_, _, member) = self.program.collectives.linked(index);
+                let (hosted, comm, member) = self.program.collectives.linked(index);
                 let left = self.begun.entry(index).or_insert(member.begins.len() as u32);
                 let begin = |count: u32| member.begins.at(member.begun(count).place());
                 let instance = member.begun(place_of(event as u32, left, begin));
-                collectives[index].get(instance.place()).copied().unwrap_or(NO_UPPER_BOUND)
+                let largest = collectives[hosted].of(comm, member, instance).filter(|_| member.sends[instance]);
+                let latency = || contribution_latency(comm, instance, member, &self.program.latency);
+                // Backward, times are negated.
+                largest.map_or(NO_UPPER_BOUND, |largest| -largest - latency())
             }
             SyncKind::Local | SyncKind::Receive | SyncKind::Join | SyncKind::End => NO_UPPER_BOUND,
         }

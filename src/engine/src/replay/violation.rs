@@ -2,6 +2,7 @@
 
 use crate::comm::Transport;
 use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::visited_times::TimelineTimes;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::common::sum;
 use crate::replay::components::mutual;
@@ -40,7 +41,7 @@ impl Violation {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub(crate) fn here<T: AsRef<[i64]>>(
+    pub(crate) fn here<T: TimelineTimes>(
         transport: &mut dyn Transport,
         program: &Program,
         times: &[T],
@@ -48,7 +49,7 @@ impl Violation {
     ) -> Result<Violation> {
         let mut sums = Violation::default();
         let excess = |timeline: LocalTimeline, event: u32, bound: i64| {
-            (i128::from(bound) - i128::from(times[timeline].as_ref()[event as usize])).max(0)
+            (i128::from(bound) - i128::from(times[timeline].at(event))).max(0)
         };
         message_bounds(transport, program, times, |channel, event, bound| {
             let excess = excess(program.messages.incoming[channel].destination, event, bound);

@@ -151,7 +151,7 @@ fn hear_sends(
     asked: &[(u32, bool)],
     doubts: &mut [Doubt],
 ) -> Result<()> {
-    let time = |timeline: LocalTimeline, end: &MessageEnd| extracts[timeline].sync.times()[end.event as usize];
+    let time = |timeline: LocalTimeline, end: &MessageEnd| extracts[timeline].sync.time(end.event as usize);
     let mut outgoing: BTreeMap<AnalysisRank, Vec<OfferedSends>> = BTreeMap::new();
     for &(number, shared) in asked {
         let offer = &offers[number as usize];

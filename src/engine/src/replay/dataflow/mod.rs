@@ -23,6 +23,7 @@ use crate::matching::collectives::instances::{InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
+use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::program::Program;
 use crate::replay::stall::{self, Stopped};
@@ -67,7 +68,7 @@ pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: Forw
 pub(crate) fn replay_from(
     transport: &mut dyn Transport,
     program: &Program,
-    base: Vec<&[i64]>,
+    base: Vec<VisitedTimes<'_>>,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
     complete::<1>(transport, program, Some(base), parameters).map(|(forward, _)| forward)
@@ -131,7 +132,7 @@ fn both<const CLOCKS: usize>(
 fn complete<const CLOCKS: usize>(
     transport: &mut dyn Transport,
     program: &Program,
-    base: Option<Vec<&[i64]>>,
+    base: Option<Vec<VisitedTimes<'_>>>,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>)> {
     let mut replay = DataflowReplay::<CLOCKS>::new(program, base, parameters, false);
@@ -173,7 +174,7 @@ struct DataflowReplay<'a, const CLOCKS: usize> {
     which: u64,
     program: &'a Program,
     /// The times from which it starts, if these are not those of the program.
-    base: Option<Vec<&'a [i64]>>,
+    base: Option<Vec<VisitedTimes<'a>>>,
     clocks: Vec<TimelineClock>,
     /// Used if there are two clocks.
     lamport: Lamport,
@@ -203,7 +204,7 @@ struct DataflowReplay<'a, const CLOCKS: usize> {
 impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     fn new(
         program: &'a Program,
-        base: Option<Vec<&'a [i64]>>,
+        base: Option<Vec<VisitedTimes<'a>>>,
         parameters: ForwardParameters,
         synchronising: bool,
     ) -> Self {
@@ -268,7 +269,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         while at < turn {
             let Some(bound) = self.forward.advances[timeline].known(at) else { break };
             let own = sync.time(at);
-            let time = base.map_or(own, |base| base[at]);
+            let time = base.map_or(own, |base| base.at(at as u32));
             let step = self.clocks[timeline].step(sync.location(at), time, own, time + bound);
             self.forward.advances[timeline].set(at, step.time.0 - time);
             let mut times = [step.time.0; CLOCKS];
@@ -305,7 +306,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     #[inline]
     fn bound(&mut self, timeline: LocalTimeline, event: u32, bounds: Times<CLOCKS>) {
         let own = self.program.timeline(timeline).time(event as usize);
-        let time = self.base.as_ref().map_or(own, |base| base[timeline][event as usize]);
+        let time = self.base.as_ref().map_or(own, |base| base[timeline].at(event));
         self.forward.advances[timeline].set(event as usize, bounds[0].saturating_sub(time));
         if let [_, lamport] = *bounds.as_slice() {
             self.lamport.bound(timeline, event, own, lamport);
