@@ -59,7 +59,7 @@ pub struct ClockFit {
     pub late: bool,
     /// By how much a recorded offset may be wrong, in ticks: half a round trip, but no more than a network takes, or than was recorded with it.
     pub offset_error: f64,
-    /// Whether messages go one way, and who waited for them tells the clocks.
+    /// Whether messages go one way only, and who waited for them tells the clocks.
     pub one_way: bool,
     /// Whether any two clocks have messages in both directions: where all go round in a ring, only recorded offsets tell the clocks apart.
     pub round_trips: bool,

@@ -214,7 +214,7 @@ impl Estimator {
             || may_follow && of_regression.is_some_and(follows)
             || is_worse
             || taken.is_none() && straight::drift_away(&view.now, &view.grid, seen, self.resolution)
-            || self.begun && !straight::are_crystals(result, &view.grid);
+            || self.one_way && !straight::are_crystals(result, &view.grid);
         (strayed, instead)
     }
 }

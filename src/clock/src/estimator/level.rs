@@ -1,6 +1,7 @@
 //! One level: what the messages say in windows of one length, the clocks that this makes, and what comes next.
 
 use super::start::{begin, moved};
+use super::waits::goes_one_way;
 use super::{COARSE, Decision, Estimator, FIRST, STRAYED, UNKNOWN, groups, unmeasured, whole};
 use crate::Method;
 use crate::anchor::Anchor;
@@ -49,6 +50,7 @@ impl Estimator {
         // Clocks that coarse windows tell nothing of begin with what waits tell.
         let beginning = !self.begun && prepared.is_some() && !table.waits.classes.is_empty();
         self.begun |= beginning;
+        self.one_way |= beginning && goes_one_way(table);
         let tables = (table, prepared.as_ref());
         let (seen, anchors) = self.observations(prepared.as_ref().unwrap_or(table), &grid, &now, map);
         let fixed = self.fixed(&seen, map);

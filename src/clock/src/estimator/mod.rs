@@ -120,6 +120,8 @@ pub struct Estimator {
     spare: usize,
     /// Whether there has been a look at traffic that goes one way.
     begun: bool,
+    /// Whether waits tell the clocks of traffic that goes one way only.
+    one_way: bool,
     /// Whether some clocks are tied by messages that come back around cycles of several clocks only.
     around: bool,
     /// How much better than the recorded clocks the estimated ones predict messages.
@@ -189,6 +191,7 @@ impl Estimator {
             collectives: CollectiveTies::default(),
             spare: 1,
             begun: false,
+            one_way: false,
             around: false,
             gain: None,
             by_messages: None,

@@ -305,7 +305,7 @@ impl Estimator {
             },
             late: self.observations.are_late(),
             offset_error,
-            one_way: self.begun,
+            one_way: self.one_way,
             round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),
