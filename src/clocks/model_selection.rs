@@ -303,7 +303,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         return Some("the estimated clocks would drift apart as no clocks do, and leave many violations".into());
     }
     // Without a significant gain, violations explain no more than what they show.
-    let shown = fit.offsets.most.is_none() || fit.anywhere <= PROVEN * worst;
+    let shown = fit.offsets.most.is_none() || fit.once || fit.anywhere <= PROVEN * worst;
     if let Some(measured) = fit.offsets.most {
         if let Some(objection) = objection_of_offsets(fit, measured, left, remaining, Explained { explained, mostly }) {
             return Some(objection);
@@ -370,13 +370,15 @@ fn objection_of_offsets(
     }
     let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;
     let explained = explained && (credible || fit.straight && fit.is_within_stated());
-    if fit.late && fit.anywhere > BEYOND * worst && !fit.confirmed {
+    let overwhelming = explained && fit.is_overwhelming();
+    let known_elsewhere = !fit.confirmed && !fit.once && !overwhelming;
+    if fit.late && fit.anywhere > BEYOND * worst && known_elsewhere {
         return Some(
             "nearly all messages are late, and the estimated clocks differ from the recorded ones by far more than any violation shows".into(),
         );
     }
     let as_bad = after >= MANY && remaining.worst > NEARLY_AS_BAD * worst;
-    if fit.late && as_bad && fit.anywhere > SIMILAR * worst {
+    if fit.late && as_bad && !fit.once && fit.anywhere > SIMILAR * worst {
         return Some("the estimated clocks would leave many violations, and some nearly as bad as before".into());
     }
     let uncertain = (worst < fit.half_trip || fit.stated) && !fit.is_overwhelming();

@@ -268,6 +268,11 @@ impl Gain {
         self.mean >= -ALONE_ERRORS * self.error || late && self.mean >= -OVERWHELMING
     }
 
+    /// Whether it is a loss of lines to curves that late messages have pulled away from them: they are no measure of such curves, as long as it is not beyond all doubt.
+    pub(crate) fn is_loss_of_pulled_clocks(&self) -> bool {
+        self.mean >= -OVERWHELMING
+    }
+
     /// Whether it is beyond all doubt: the typical message is e times as likely.
     pub fn is_overwhelming(&self) -> bool {
         self.mean > CERTAIN * self.error && self.mean > OVERWHELMING

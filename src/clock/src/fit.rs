@@ -44,6 +44,8 @@ pub struct ClockFit {
     pub confirmed: bool,
     /// Largest difference anywhere, in ticks.
     pub anywhere: f64,
+    /// Whether no clock was measured more than once: recorded clocks do not say by how much they drift, and are wrong by any amount elsewhere.
+    pub once: bool,
     /// Largest difference of what two clocks are corrected by at one time, in ticks.
     pub moved_apart: f64,
     /// By how much one of the estimated clocks bends in a quarter of its windows or more, in ticks, if that is more than clocks can; else 0.
@@ -199,6 +201,7 @@ pub fn example_fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Clock
         by_messages: offsets,
         confirmed: false,
         anywhere,
+        once: false,
         moved_apart: anywhere,
         wild: 0.0,
         stated: false,

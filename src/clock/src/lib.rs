@@ -67,6 +67,7 @@ mod relaxation;
 mod sample;
 mod selection;
 mod solver;
+mod standstills;
 pub mod steps;
 mod view;
 pub mod waits;

@@ -6,6 +6,7 @@
 //! single messages, as the one with which the fewest of them would have been received before they were sent ([`place`]).
 
 use super::Knots;
+use super::standstills::{held, still_at};
 
 /// A step of a clock's correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,29 +15,66 @@ pub struct CorrectionStep {
     pub at: i64,
     /// By how much the correction rises, in ticks: positive if the clock stood still or was set back, negative if it was set forward.
     pub height: i64,
+    /// In how many ticks of the recorded clock after a rise the correction falls back to what it was, since the clock catches up by running fast: more than the height; 0 if it stays behind.
+    pub catch_up: i64,
+    /// What it adds at its last time before it, in ticks: a clock that stands still shows this time until it goes on, so its events were later than that; at most what it adds a tick later.
+    pub held: i64,
 }
 
 impl CorrectionStep {
-    /// How many ticks of the recorded clock it takes: a clock that was set forward shows no time in between.
+    /// A step of a clock that keeps what it makes of time.
+    pub fn lasting(at: i64, height: i64) -> CorrectionStep {
+        CorrectionStep { at, height, catch_up: 0, held: 0 }
+    }
+
+    /// How many ticks of the recorded clock it takes: a clock that was set forward shows no time in between, one that stood still may catch up.
     pub fn gap(&self) -> i64 {
-        (-self.height).max(1)
+        (-self.height).max(self.catch_up).max(1)
+    }
+
+    /// By how much the correction is higher when it is over, in ticks.
+    pub fn rise(&self) -> i64 {
+        if self.catch_up > 0 { 0 } else { self.height }
     }
 
     /// What it adds to the correction at a time.
     fn value(&self, time: i64) -> i64 {
         if time <= self.at {
-            0
+            if time == self.at { self.held } else { 0 }
         } else if time - self.at >= self.gap() {
             self.height_kept()
+        } else if self.catch_up > 0 {
+            let left = i128::from(self.catch_up - (time - self.at));
+            (i128::from(self.height) * left / i128::from(self.catch_up)) as i64
         } else {
             // The recorded time goes on while global time nearly stands still.
             -(time - self.at) + 1
         }
     }
 
-    /// The height without the tick that keeps times apart.
+    /// The rise without the tick that keeps times apart.
     fn height_kept(&self) -> i64 {
-        if self.height < 0 { self.height + 1 } else { self.height }
+        if self.height < 0 { self.height + 1 } else { self.rise() }
+    }
+
+    /// When the clock, while it catches up, shows what `steps` make `stepped_time` of: the first time that becomes it.
+    fn catching_up(&self, steps: &[CorrectionStep], stepped_time: i64) -> Option<i64> {
+        let (mut from, mut until) = (self.at + 1, self.at + self.gap());
+        if self.catch_up == 0 || !(stepped(steps, from)..stepped(steps, until)).contains(&stepped_time) {
+            return None;
+        }
+        while from < until {
+            let middle = from + (until - from) / 2;
+            if stepped(steps, middle) < stepped_time { from = middle + 1 } else { until = middle }
+        }
+        Some(from)
+    }
+
+    /// Between which times what it adds changes evenly.
+    fn ends(&self) -> impl Iterator<Item = i64> {
+        let [still, goes_on] = [self.held > 0, self.catch_up > 0];
+        let ends = [(still, -1), (true, 0), (goes_on, 1), (true, self.gap())];
+        ends.into_iter().filter(|(is_one, _)| *is_one).map(|(_, after)| self.at + after)
     }
 }
 
@@ -62,7 +100,7 @@ pub fn compose(steps: &[CorrectionStep], knots: &Knots) -> Knots {
             _ => 0,
         }
     };
-    let mut points: Vec<i64> = steps.iter().flat_map(|step| [step.at, step.at + step.gap()]).collect();
+    let mut points: Vec<i64> = steps.iter().flat_map(CorrectionStep::ends).collect();
     for knot in knots {
         // The time that becomes this one: between steps it is a constant away.
         let mut time = knot.0;
@@ -75,6 +113,7 @@ pub fn compose(steps: &[CorrectionStep], knots: &Knots) -> Knots {
         if !inside && stepped(steps, time) == knot.0 {
             points.push(time);
         }
+        points.extend(steps.iter().filter_map(|step| step.catching_up(steps, knot.0)));
     }
     points.sort_unstable();
     points.dedup();
@@ -98,6 +137,8 @@ pub struct Suspect {
     pub before: (f64, f64),
     /// The same after it.
     pub after: (f64, f64),
+    /// By how much the correction rises in between to fall again, where it has no step: the clock may stand still and catch up.
+    pub bulge: f64,
 }
 
 impl Suspect {
@@ -109,6 +150,18 @@ impl Suspect {
     /// By how much the correction rises.
     pub fn height(&self) -> f64 {
         self.after.0 - self.before.0
+    }
+
+    /// By how much it departs from lines.
+    pub fn size(&self) -> f64 {
+        self.height().abs().max(self.bulge)
+    }
+
+    /// The line between those before and after, at a window.
+    fn between(&self, window: usize) -> f64 {
+        let from_middle = window as f64 - self.middle();
+        let line = |(level, slope): (f64, f64)| level + slope * from_middle;
+        (line(self.before) + line(self.after)) / 2.0
     }
 }
 
@@ -220,11 +273,16 @@ pub fn find(row: &[f64], width: i64, precision: f64, limits: JumpLimits) -> Vec<
             windows: (begin, end),
             before: (level(left, slopes[0]), slopes[0]),
             after: (level(right, slopes[1]), slopes[1]),
+            bulge: 0.0,
         };
         // A clock that begins to run away bends.
         let bend = (suspect.after.1 - suspect.before.1).abs() * (end - begin) as f64;
-        if suspect.height().abs() > (limits.clear * precision).max(least).max(DISTINCT * wanders).max(BENT * bend) {
+        let clear = (limits.clear * precision).max(least).max(DISTINCT * wanders).max(BENT * bend);
+        let bulge = (begin..=end).map(|window| row[window] - suspect.between(window)).fold(0.0, f64::max);
+        if suspect.height().abs() > clear {
             suspects.push(suspect);
+        } else if bulge > clear {
+            suspects.push(Suspect { bulge, ..suspect });
         }
     }
     suspects
@@ -295,19 +353,19 @@ struct StepCosts {
 }
 
 /// What it costs that messages take so long: the later, the unlikelier, and impossible ones far more so.
-struct TravelCost {
+pub(crate) struct TravelCost {
     scale: f64,
     /// Of one that is late by the height of the step.
-    most: f64,
+    pub(crate) most: f64,
 }
 
 impl TravelCost {
-    fn new(height: f64, precision: f64) -> TravelCost {
+    pub(crate) fn new(height: f64, precision: f64) -> TravelCost {
         let scale = QUICK * precision;
         TravelCost { scale, most: (1.0 + height.abs() / scale).ln() }
     }
 
-    fn of(&self, travel: f64) -> f64 {
+    pub(crate) fn of(&self, travel: f64) -> f64 {
         if travel >= 0.0 {
             (1.0 + travel / self.scale).ln()
         } else {
@@ -397,20 +455,18 @@ pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64, evident:
         _ => good[good.len() / 2],
     };
     let height = height.round() as i64;
-    let (last, next) = (crossings[k - 1].own, crossings[k].own);
-    let shown_again = crossings.get(k + 1).is_some_and(|after| after.own == next);
-    let at = if height < 0 {
-        last + (gap(k) + height).max(0) / 2
-    } else if repeated == Some(k) {
-        last
-    } else if shown_again {
-        // It stood still at that time, not before.
-        next - 1
-    } else {
-        // Other events are next to messages.
-        last + (gap(k) - 1) / 2
-    };
-    Some(CorrectionStep { at, height })
+    let last = crossings[k - 1].own;
+    if height < 0 {
+        return Some(CorrectionStep::lasting(last + (gap(k) + height).max(0) / 2, height));
+    }
+    if let Some(time) = still_at(&crossings, k) {
+        return Some(CorrectionStep {
+            held: held(&crossings, time, height - 1, &cost),
+            ..CorrectionStep::lasting(time, height)
+        });
+    }
+    // Other events are next to messages.
+    Some(CorrectionStep::lasting(last + (gap(k) - 1) / 2, height))
 }
 
 #[cfg(test)]

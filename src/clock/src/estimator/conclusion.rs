@@ -4,7 +4,7 @@ use super::joined::{JoinedClocks, LinesBesideSteps};
 use super::start::misfits;
 use super::straight::{self, StraightClocks};
 use super::tied::tied;
-use super::{Estimator, bridges, recorded, unmeasured};
+use super::{Estimator, bridges, levelled, recorded, unmeasured};
 use crate::Method;
 use crate::clock_map::ClockMap;
 use crate::evidence::Score;
@@ -74,6 +74,9 @@ impl Estimator {
                 bridges::extrapolate(&mut solved, &observed, problem.fixed);
             }
             self.by_messages = Some(recorded::at_offsets(&solved, &[], problem.anchors, self.precision));
+            if !self.one_way {
+                levelled::level(&mut solved, seen, problem.anchors, problem.fixed, self.precision);
+            }
             bridges::bridge(&mut solved, &observed, problem.anchors, grid);
         }
         let flat = problem.flat(&solved);
@@ -129,9 +132,14 @@ impl Estimator {
         let (mut taken, mut without_steps) = (None, None);
         let joined = joined.filter(|joined| straight::differ(&joined.beside_steps, solved, seen));
         let joined = joined.map(|joined| (judge(&joined.beside_steps), joined));
-        let joined = joined.filter(|(score, _)| {
-            let feigned = score.gain(&estimated).is_loss_of_the_possible(seen.are_late());
-            feigned || !straight::are_possible(solved, seen)
+        // Curves that are elsewhere than lines throughout the run do not bend as clocks do: late messages of a part of it pull them.
+        let is_far = |joined: &JoinedClocks| {
+            !seen.are_late() && !straight::are_near(&joined.beside_steps, solved, seen.precision)
+        };
+        let joined = joined.filter(|(score, joined)| {
+            let gain = score.gain(&estimated);
+            let feigned = gain.is_loss_of_the_possible(seen.are_late());
+            feigned || !straight::are_possible(solved, seen) || is_far(joined) && gain.is_loss_of_pulled_clocks()
         });
         let rival = rivals.find(|(score, grounds, _)| takes_its_place(score, *grounds));
         let rival = rival.map(|(score, _, rival)| (score, rival));

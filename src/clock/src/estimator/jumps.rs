@@ -36,7 +36,8 @@ const FOLLOWS: f64 = 0.5;
 /// The jump of the reference that most of the `others` show as one of their own, at the same time and by as much: they are corrected to its time, whatever it does. Two at least, since of two
 /// clocks nobody knows which has jumped. Both are in the order of clocks.
 fn jump_of_reference(all: &[Doubtful], others: &[u32], rows: &Offsets) -> Option<Suspect> {
-    let all: Vec<&Doubtful> = all.iter().filter(|one| others.binary_search(&one.clock).is_ok()).collect();
+    let all = all.iter().filter(|one| one.suspect.bulge == 0.0 && others.binary_search(&one.clock).is_ok());
+    let all: Vec<&Doubtful> = all.collect();
     // Where each clock seems to jump again and again, it is not the reference.
     if all.len() > MOST.max(2 * others.len()) {
         return None;
@@ -72,7 +73,7 @@ fn jump_of_reference(all: &[Doubtful], others: &[u32], rows: &Offsets) -> Option
         let change = row.and_then(|row| Some(row.get(last.min(row.len() - 1))? - row.get(first)?));
         change.is_some_and(|change| change / height > FOLLOWS)
     };
-    others.iter().all(follows).then_some(Suspect { windows, before: (0.0, 0.0), after: (-height, 0.0) })
+    others.iter().all(follows).then_some(Suspect { windows, before: (0.0, 0.0), after: (-height, 0.0), bulge: 0.0 })
 }
 
 impl Estimator {
@@ -89,8 +90,14 @@ impl Estimator {
         let all: Vec<Doubtful> = all.collect();
         let of_reference = jump_of_reference(&all, &self.tied_to_reference(component), solved);
         // One clock's jump shows in its neighbours as well, for as long as it is not known.
-        let highest = all.iter().map(|one| one.suspect.height().abs()).fold(0.0, f64::max);
-        self.doubtful = all.into_iter().filter(|one| HIDES * one.suspect.height().abs() >= highest).collect();
+        let highest = |of: fn(&Suspect) -> f64| all.iter().map(|one| of(&one.suspect)).fold(0.0, f64::max);
+        let (steps, both) = (highest(|one| one.height().abs()), highest(Suspect::size));
+        // What seems to be a standstill hides no step, since it may be none.
+        let clear = |one: &Doubtful| match one.suspect.bulge > 0.0 {
+            true => HIDES * one.suspect.bulge >= both,
+            false => HIDES * one.suspect.height().abs() >= steps,
+        };
+        self.doubtful = all.into_iter().filter(clear).collect();
         if self.doubtful.len() > MOST {
             self.doubtful.clear();
         }
@@ -157,7 +164,7 @@ mod tests {
     use super::*;
 
     fn jump(clock: u32, windows: (usize, usize), height: f64) -> Doubtful {
-        Doubtful { clock, suspect: Suspect { windows, before: (5.0, 0.1), after: (5.0 + height, 0.1) } }
+        Doubtful { clock, suspect: Suspect { windows, before: (5.0, 0.1), after: (5.0 + height, 0.1), bulge: 0.0 } }
     }
 
     #[test]

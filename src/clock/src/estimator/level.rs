@@ -93,8 +93,9 @@ impl Estimator {
         }
         (self.offsets, self.observations) = (solved, seen);
         let grid = match (jumping, coarser) {
-            (Some(fine), _) => {
-                self.offsets = fine;
+            (Some(fine), view) => {
+                let chosen = std::mem::replace(&mut self.offsets, fine);
+                self.without_jumps = view.map(|view| (view.grid, chosen));
                 grid
             }
             (None, Some(view)) => {
@@ -254,7 +255,7 @@ impl Estimator {
     }
 
     /// Takes the windows of `grid` as those of the clocks so far; in the first ones, whole parts of the corrections become constants.
-    fn keep_small(&mut self, grid: &Grid) {
+    pub(super) fn keep_small(&mut self, grid: &Grid) {
         self.limit_drift(grid);
         if self.grid.is_none() {
             for (constant, row) in self.constants.iter_mut().zip(&mut self.offsets) {

@@ -8,6 +8,7 @@ mod joined;
 mod jumps;
 mod knots;
 mod level;
+mod levelled;
 mod placed;
 mod recorded;
 mod report;
@@ -112,6 +113,8 @@ pub struct Estimator {
     doubtful: Vec<Doubtful>,
     /// The same if those that follow the reference have jumped for themselves.
     otherwise: Vec<Doubtful>,
+    /// The corrections in the chosen windows, with these, while it is looked for jumps in finer ones.
+    without_jumps: Option<(Grid, Offsets)>,
     searches: usize,
     supported: usize,
     /// How collective operations tie the clocks.
@@ -186,6 +189,7 @@ impl Estimator {
             steps: vec![Vec::new(); map.bases.len()],
             doubtful: Vec::new(),
             otherwise: Vec::new(),
+            without_jumps: None,
             searches: 0,
             supported: 1,
             collectives: CollectiveTies::default(),

@@ -6,6 +6,7 @@ use crate::LinearClock;
 use crate::grid::Grid;
 use crate::inspection::{ClockInterval, Inspected};
 use crate::observations::Offsets;
+use crate::standstills::standstill;
 use crate::steps::{CorrectionStep, Crossing, place, stepped, stepped_apart};
 use clc_trace::Ticks;
 
@@ -31,6 +32,11 @@ impl Clocks {
     }
 }
 
+/// Whether a clock does not seem to jump, but to stand still.
+fn is_bulge(doubtful: &Doubtful) -> bool {
+    doubtful.suspect.bulge > 0.0
+}
+
 /// Takes steps, in the order of their jumps, into corrections: `offsets` without them, and `steps`.
 fn take_in(
     doubtful: &[Doubtful],
@@ -48,13 +54,13 @@ fn take_in(
         let corrected = if *clock as usize == reference { row.len() } else { suspect.windows.0 + 1 };
         for (window, offset) in row.iter_mut().enumerate().skip(corrected) {
             if window >= suspect.windows.1 {
-                *offset -= step.height as f64;
+                *offset -= step.rise() as f64;
             } else {
                 *offset = suspect.before.0 + suspect.before.1 * (window as f64 - suspect.middle());
             }
         }
         match steps.iter_mut().find(|known| known.at == step.at) {
-            Some(known) => known.height += step.height,
+            Some(known) => known.height += step.rise(),
             None => steps.push(*step),
         }
         steps.retain(|step| step.height != 0);
@@ -83,6 +89,13 @@ impl Estimator {
         take_in(&doubtful, &placed, self.reference, (&mut self.offsets, &mut self.steps));
         if let Some(before) = before.filter(|_| placed.is_empty()) {
             self.offsets = before;
+        }
+        let without = self.without_jumps.take();
+        if let Some((grid, offsets)) = without.filter(|_| placed.is_empty() && doubtful.iter().all(is_bulge)) {
+            // There is no standstill, and finer windows were for that.
+            (self.offsets, self.asked) = (offsets, self.finest);
+            self.keep_small(&grid);
+            return Decision::Level(self.knots(&grid), observed_windows(self.offsets.len()));
         }
         if !placed.is_empty() {
             (self.settled, self.at_finest, self.finest) = (false, 1, self.supported);
@@ -138,10 +151,15 @@ impl Estimator {
             let close = stretch.from - near..=stretch.until + near;
             let known = self.steps.get(one.clock as usize).into_iter().flatten().find(|step| close.contains(&step.at));
             if let Some(known) = known {
-                return Some((jump, CorrectionStep { at: known.at, height: one.suspect.height().round() as i64 }));
+                // What is left of a standstill has no height.
+                let step = CorrectionStep::lasting(known.at, one.suspect.height().round() as i64);
+                return (known.catch_up == 0 && !is_bulge(one)).then_some((jump, step));
             }
             let own = messages.iter().filter(|seen| seen.stretch as usize == jump);
             let crossings = own.map(|seen| self.crossing(one, seen, &clocks, grid)).collect();
+            if is_bulge(one) {
+                return standstill(crossings, one.suspect.bulge, self.precision).map(|step| (jump, step));
+            }
             // That others show it is evidence enough: where a clock was set forward, no message of it shows what it was between.
             let evident = one.clock as usize == self.reference;
             place(crossings, one.suspect.height(), self.precision, evident).map(|step| (jump, step))

@@ -279,6 +279,8 @@ impl Estimator {
         let measured = anchors.iter().filter_map(|anchor| apart.get(anchor.clock as usize).copied());
         let anywhere = measured.fold(0.0, f64::max);
         let offsets = at_offsets(&self.offsets, &known, anchors, self.precision);
+        let once = anchors.chunk_by(|one, other| one.clock == other.clock).all(|own| own.len() == 1);
+        let elsewhere = if once && self.observations.are_late() { 0.0 } else { anywhere / ELSEWHERE };
         let half_trip = self.observations.quick_half_trip();
         let mut bounds: Vec<f64> = anchors.iter().map(|anchor| anchor.bound).filter(|bound| *bound > 0.0).collect();
         bounds.sort_by(f64::total_cmp);
@@ -289,11 +291,12 @@ impl Estimator {
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
             // Beyond a latency, since round trips are all that either is known by.
-            contradiction: offsets.most.unwrap_or(0.0).max(anywhere / ELSEWHERE) - self.shortest.other_node.0 as f64,
+            contradiction: offsets.most.unwrap_or(0.0).max(elsewhere) - self.shortest.other_node.0 as f64,
             offsets,
             by_messages: self.by_messages.unwrap_or(offsets),
             confirmed: are_confirmed(&self.offsets, &observed, anchors, offset_error),
             anywhere,
+            once,
             moved_apart: self.moved_apart(&recorded),
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
             stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.bound > 0.0),
