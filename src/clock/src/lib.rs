@@ -68,6 +68,7 @@ mod sample;
 mod selection;
 mod solver;
 pub mod steps;
+mod stretch;
 mod view;
 pub mod waits;
 pub mod windows;
