@@ -107,13 +107,21 @@ impl MapSegment {
         let MapSegment { from, advance, rise, bits, .. } = *self;
         let width = self.until.wrapping_sub(from) as u64;
         let count = leading(times, |time| (time.wrapping_sub(from) as u64) < width).clamp(1, times.len());
-        let within = times[..count].iter_mut();
+        let within = &mut times[..count];
         // The product with a distance below 2^bits fits into 63 bits.
         let narrow = rise.unsigned_abs() >> (63 - bits) == 0;
-        match rise {
-            0 => within.for_each(|time| *time -= advance),
-            _ if narrow => within.for_each(|time| *time = *time - advance - ((rise * (*time - from)) >> bits)),
-            _ => within.for_each(|time| *time = self.map(Ticks(*time)).0),
+        if rise == 0 {
+            for time in within {
+                *time -= advance;
+            }
+        } else if narrow {
+            for time in within {
+                *time = *time - advance - ((rise * (*time - from)) >> bits);
+            }
+        } else {
+            for time in within {
+                *time = self.map(Ticks(*time)).0;
+            }
         }
         count
     }

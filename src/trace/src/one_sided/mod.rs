@@ -304,21 +304,34 @@ impl OneSidedPiece {
         // Without an advance there is no event where it began: they may be before any time.
         let anchor = if advance.0 == 0 { *span.start() } else { anchor.0 };
         let count = leading(times, |time| within(time_of(time))).clamp(1, times.len());
-        let places = times[..count].iter().map(|&time| time_of(time)).zip(&mut corrected[..count]);
+        // A loop for each way, without a chain of iterators: all of it has to be inlined.
+        let places = times[..count].iter().zip(&mut corrected[..count]);
         match self.curve {
-            Curve::Flat if advance.0 == 0 => places.for_each(|(time, place)| put(place, time)),
-            Curve::Flat if decay.is_near(span.end() - anchor) => places.for_each(|(time, place)| {
-                put(place, time + (advance.0 - decay.floor_of_near(time - anchor)).max(0));
-            }),
+            Curve::Flat if advance.0 == 0 => {
+                for (&time, place) in places {
+                    put(place, time_of(time));
+                }
+            }
+            Curve::Flat if decay.is_near(span.end() - anchor) => {
+                for (&time, place) in places {
+                    let time = time_of(time);
+                    put(place, time + (advance.0 - decay.floor_of_near(time - anchor)).max(0));
+                }
+            }
             Curve::Ramp { end, level } if decay.is_near(span.end() - anchor) && slope.is_near(end.0 - span.start()) => {
                 let top = level.0 - jumps.0;
-                places.for_each(|(time, place)| {
+                for (&time, place) in places {
+                    let time = time_of(time);
                     let decayed = (advance.0 - decay.floor_of_near(time - anchor)).max(0);
                     let raised = (top - slope.floor_of_near((end.0 - time).max(0))).max(0);
                     put(place, time + decayed + raised);
-                });
+                }
             }
-            _ => places.for_each(|(time, place)| put(place, self.map(Ticks(time), correction).0)),
+            _ => {
+                for (&time, place) in places {
+                    put(place, self.map(Ticks(time_of(time)), correction).0);
+                }
+            }
         }
         count
     }
