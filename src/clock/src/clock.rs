@@ -1,7 +1,8 @@
 //! The clock of a location as the pipeline uses it: interpolated measurements, and what was learnt from the messages on top.
 
 use super::ModelKind;
-use super::linear::{self, LinearClock};
+use super::linear::{LinearClock, LinearClockCursor};
+use clc_trace::vector::widest;
 use clc_trace::{Result, Ticks};
 
 /// Local time, through the interpolation of recorded offsets, through a refinement: the composition of two nondecreasing
@@ -33,11 +34,7 @@ impl Clock {
 
     /// A reader for many times, best in nondecreasing order.
     pub fn cursor(&self) -> ClockCursor<'_> {
-        let base = Holding::new(&self.base, Ticks::ZERO);
-        let refinement = self.refinement.as_ref().map(|refinement| Holding::new(refinement, Ticks::ZERO));
-        let mut cursor = ClockCursor { base, refinement, from: 0, longer: 0, offset: 0 };
-        cursor.go_on(Ticks::ZERO);
-        cursor
+        ClockCursor { base: self.base.cursor(), refinement: self.refinement.as_ref().map(LinearClock::cursor) }
     }
 
     /// Local times at least so far apart are mapped to times at least `distance` apart.
@@ -67,87 +64,43 @@ impl Clock {
     }
 }
 
-/// A [`Clock`] with a memory of how long the offset stays the same, amortised constant time for nondecreasing times.
-///
-/// Clocks differ by millionths, so that the offset, rounded to ticks, is the same for many events in a row.
+/// A [`Clock`] with a memory of where the last time was, amortised constant time for nondecreasing times.
 #[derive(Debug, Clone)]
 pub struct ClockCursor<'clock> {
-    base: Holding<'clock>,
-    refinement: Option<Holding<'clock>>,
-    /// At this time, and up to so many ticks after it, the offset is that one.
-    from: i64,
-    longer: u64,
-    offset: i64,
+    base: LinearClockCursor<'clock>,
+    refinement: Option<LinearClockCursor<'clock>>,
 }
+
+/// So many times at once: if one of them is not mapped easily, all of them are mapped again.
+const BATCH: usize = 32;
 
 impl ClockCursor<'_> {
     /// Global time at `local`, as [`Clock::map`].
     #[inline(always)]
     pub fn map(&mut self, local: Ticks) -> Ticks {
-        if local.0.wrapping_sub(self.from) as u64 > self.longer {
-            self.go_on(local);
+        let time = self.base.map(local);
+        match &mut self.refinement {
+            Some(refinement) => refinement.map(time),
+            None => time,
         }
-        Ticks(local.0.wrapping_add(self.offset))
     }
 
     /// As [`ClockCursor::map`] for many times, in ticks: puts the global ones in `global`, which is as long.
     pub fn map_all(&mut self, local: &[i64], global: &mut [i64]) {
-        let mut done = 0;
-        while done < local.len() {
-            if local[done].wrapping_sub(self.from) as u64 > self.longer {
-                self.go_on(Ticks(local[done]));
-            }
-            let (from, longer, offset) = (self.from, self.longer, self.offset);
-            for (own, other) in local[done..].iter().zip(&mut global[done..]) {
-                if own.wrapping_sub(from) as u64 > longer {
-                    break;
+        widest(
+            #[inline(always)]
+            || {
+                for (local, global) in local.chunks(BATCH).zip(global.chunks_mut(BATCH)) {
+                    self.base.map_some(local, global);
+                    if let Some(refinement) = &mut self.refinement {
+                        let mut between = [0; BATCH];
+                        let between = &mut between[..global.len()];
+                        between.copy_from_slice(global);
+                        refinement.map_some(between, global);
+                    }
                 }
-                *other = own.wrapping_add(offset);
-                done += 1;
-            }
-        }
-    }
-
-    /// Finds the offset at `local`.
-    #[inline(never)]
-    fn go_on(&mut self, local: Ticks) {
-        let (mut offset, mut longer) = self.base.at(local);
-        if let Some(refinement) = &mut self.refinement {
-            let (more, so_long) = refinement.at(Ticks(local.0.wrapping_add(offset)));
-            (offset, longer) = (offset.wrapping_add(more), longer.min(so_long));
-        }
-        (self.from, self.longer, self.offset) = (local.0, longer, offset);
-    }
-}
-
-/// The offset of one of the two clocks, which holds on when that of the other one has ended.
-#[derive(Debug, Clone)]
-struct Holding<'clock> {
-    cursor: linear::LinearClockCursor<'clock>,
-    from: i64,
-    longer: u64,
-    offset: i64,
-}
-
-impl<'clock> Holding<'clock> {
-    fn new(clock: &'clock LinearClock, time: Ticks) -> Self {
-        let mut holding = Holding { cursor: clock.cursor(), from: 0, longer: 0, offset: 0 };
-        holding.renew(time);
-        holding
-    }
-
-    /// The offset at `time`, and for how many ticks more it certainly is the same.
-    #[inline]
-    fn at(&mut self, time: Ticks) -> (i64, u64) {
-        if time.0.wrapping_sub(self.from) as u64 > self.longer {
-            self.renew(time);
-        }
-        (self.offset, self.longer - time.0.wrapping_sub(self.from) as u64)
-    }
-
-    fn renew(&mut self, time: Ticks) {
-        let (offset, until) = self.cursor.hold(time);
-        (self.from, self.longer, self.offset) = (time.0, until.0.wrapping_sub(time.0) as u64, offset);
+            },
+        );
     }
 }
 

@@ -24,15 +24,12 @@ pub(super) struct Interval {
     length: i64,
     /// `floor(rise * 2^62 / length)`, or none where the quick way is not exact.
     slope: Option<i64>,
-    /// A little less than `1 / (2 |rise|)`; infinite for a constant clock.
-    per_rise: f64,
 }
 
-/// Below 1 by more than rounding can add in two multiplications and a conversion.
-const SHORT: f64 = 1.0 - 4.0 * f64::EPSILON;
-
+/// Fractional bits of [`Interval::line`].
+pub(super) const FRACTION: u32 = 40;
 /// Fraction bits of the fixed-point slope.
-const FRACTION: u32 = 62;
+const SLOPE_FRACTION: u32 = 62;
 /// The quick way holds for `length` and `|t - t_k|` below this: a remainder of a few lengths then fits in an `i64`.
 const QUICK: i64 = 1 << 60;
 
@@ -43,9 +40,13 @@ impl Interval {
     pub(super) fn new(start: i64, offset: i64, rise: i64, length: i64) -> Self {
         // With |rise| < length the fixed-point slope is under 2^62 in magnitude and so fits.
         let quick = length < QUICK && rise.unsigned_abs() < length.unsigned_abs();
-        let slope = quick.then(|| (i128::from(rise) << FRACTION).div_euclid(i128::from(length)) as i64);
-        let per_rise = SHORT / (2.0 * rise.unsigned_abs() as f64);
-        Interval { start, offset, rise, length, slope, per_rise }
+        let slope = quick.then(|| (i128::from(rise) << SLOPE_FRACTION).div_euclid(i128::from(length)) as i64);
+        Interval { start, offset, rise, length, slope }
+    }
+
+    /// An offset that is the same at all times.
+    pub(super) const fn constant(offset: i64) -> Self {
+        Interval { start: 0, offset, rise: 0, length: 1, slope: None }
     }
 
     /// Times of this interval at least so far apart are mapped to times at least `distance` apart.
@@ -65,21 +66,39 @@ impl Interval {
     }
 
     /// The same number as [`Interval::offset_plain`], without a division where the numbers are moderate.
-    #[cfg(test)]
     pub(super) fn offset(&self, time: i64) -> i128 {
-        self.hold(time).map_or_else(|| self.offset_plain(time), |(offset, _)| i128::from(offset))
+        let Some((quotient, remainder)) = self.divide(time) else { return self.offset_plain(time) };
+        let twice = 2 * remainder;
+        let up = twice > self.length || (twice == self.length && quotient & 1 != 0);
+        i128::from(self.offset) + i128::from(quotient) + i128::from(up)
     }
 
-    /// The same number as [`Interval::offset_plain`], and how many ticks longer it certainly stays the same: drifts are small, so
-    /// that the rounded offset is the same for many events. None where the numbers are too large for 64 bits.
-    pub(super) fn hold(&self, time: i64) -> Option<(i64, u64)> {
+    /// Whether the offset is the same at all times.
+    pub(super) fn is_constant(&self) -> bool {
+        self.rise == 0
+    }
+
+    /// The offset at `time` in whole ticks, and the rest and the change per tick in units of 2^-[`FRACTION`] ticks, each less than 2 units off. None
+    /// where the numbers are too large, or the change is.
+    pub(super) fn line(&self, time: i64) -> Option<(i64, i64, i32)> {
+        if self.is_constant() {
+            return Some((self.offset, 0, 0));
+        }
+        let slope = i32::try_from(self.slope? >> (SLOPE_FRACTION - FRACTION)).ok()?;
+        let (quotient, remainder) = self.divide(time)?;
+        let rest = remainder as f64 / self.length as f64 * (1_i64 << FRACTION) as f64;
+        Some((self.offset + quotient, rest as i64, slope))
+    }
+
+    /// `rise (time - t_k) / length`, rounded downwards, and the remainder. None where the numbers are too large for 64 bits.
+    fn divide(&self, time: i64) -> Option<(i64, i64)> {
         let (slope, elapsed) = (self.slope?, time.checked_sub(self.start)?);
         if elapsed.unsigned_abs() >= QUICK.unsigned_abs() {
             return None;
         }
         // The slope is low by less than 2^-62, so the estimate is off by less than 1/4 before it is floored: the true
         // floor differs from it by at most 1, and the remainder by at most one length.
-        let mut quotient = ((i128::from(slope) * i128::from(elapsed)) >> FRACTION) as i64;
+        let mut quotient = ((i128::from(slope) * i128::from(elapsed)) >> SLOPE_FRACTION) as i64;
         // Exact although both products may wrap: their true difference is within two lengths, under 2^61.
         let mut remainder = self.rise.wrapping_mul(elapsed).wrapping_sub(quotient.wrapping_mul(self.length));
         if remainder < 0 {
@@ -89,16 +108,7 @@ impl Interval {
             quotient += 1;
             remainder -= self.length;
         }
-        let twice = 2 * remainder;
-        let up = twice > self.length || (twice == self.length && quotient & 1 != 0);
-        // Twice what the exact line is above the rounded one, in units of 1 / length: from -length to length. Strictly between
-        // the two, the rounded one is the same.
-        let above = if up { twice - 2 * self.length } else { twice };
-        let room = if self.rise > 0 { self.length - above } else { self.length + above };
-        // (room - 1) / 2 |rise| without a division, which would take longer than all the rest; it may be a tick too short.
-        let longer = if self.rise == 0 { u64::MAX } else { ((room - 1).max(0) as f64 * self.per_rise) as u64 };
-        // Under 2^62 + 2^60.
-        Some((self.offset + quotient + i64::from(up), longer))
+        Some((quotient, remainder))
     }
 }
 
@@ -129,34 +139,6 @@ mod tests {
             let length = (length.unsigned_abs() >> 2).max(1) as i64;
             let interval = Interval::new(start % limit, offset % limit, rise.max(1 - length), length);
             prop_assert_eq!(interval.offset(time), interval.offset_plain(time));
-        }
-
-        #[test]
-        fn the_offset_holds_as_long_as_it_says(
-            start in any_magnitude(), offset in any_magnitude(), rise in any_magnitude(),
-            length in any_magnitude(), time in any_magnitude(), share in 0u64..=8
-        ) {
-            let limit = super::super::RANGE;
-            let length = (length.unsigned_abs() >> 2).max(1) as i64;
-            let interval = Interval::new(start % limit, offset % limit, rise.max(1 - length), length);
-            if let Some((offset, longer)) = interval.hold(time) {
-                let later = time.saturating_add((longer / 8).saturating_mul(share).min(i64::MAX as u64) as i64);
-                prop_assert_eq!(interval.offset_plain(later), i128::from(offset));
-                let last = time.saturating_add(longer.min(i64::MAX as u64) as i64);
-                prop_assert_eq!(interval.offset_plain(last), i128::from(offset));
-            }
-        }
-
-        #[test]
-        fn the_offset_holds_no_shorter_than_up_to_a_tie(rise in -40i64..40, length in 1i64..90, elapsed in -1000i64..1000) {
-            let interval = Interval::new(7, 3, rise.clamp(1 - length, length - 1), length);
-            let (offset, longer) = interval.hold(7 + elapsed).unwrap();
-            let mut same = 0;
-            while same < 2000 && interval.offset_plain(8 + elapsed + same) == i128::from(offset) {
-                same += 1;
-            }
-            // By a tick it may be.
-            prop_assert!(longer.min(2000) as i64 <= same && same <= longer.saturating_add(2).min(2000) as i64);
         }
 
         #[test]

@@ -69,6 +69,7 @@ mod selection;
 mod solver;
 mod standstills;
 pub mod steps;
+mod stretch;
 mod view;
 pub mod waits;
 pub mod windows;

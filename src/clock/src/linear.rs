@@ -1,6 +1,7 @@
 //! Linear interpolation between measured clock offsets, in exact integer arithmetic.
 
 use super::interval::Interval;
+use super::stretch::Stretch;
 use super::{ModelKind, RANGE};
 use clc_trace::{ClockOffset, Error, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -80,7 +81,13 @@ impl LinearClock {
 
     /// A reader of this clock for many times, best in nondecreasing order.
     pub fn cursor(&self) -> LinearClockCursor<'_> {
-        let mut cursor = LinearClockCursor { clock: self, interval: None, after: i64::MIN, until: i64::MIN };
+        let mut cursor = LinearClockCursor {
+            clock: self,
+            interval: IDENTITY,
+            after: i64::MIN,
+            until: i64::MIN,
+            stretch: Stretch::EMPTY,
+        };
         cursor.enter(0);
         cursor
     }
@@ -199,49 +206,62 @@ impl From<LinearClock> for Vec<OffsetKnot> {
 #[derive(Debug, Clone)]
 pub struct LinearClockCursor<'clock> {
     clock: &'clock LinearClock,
-    interval: Option<Interval>,
+    interval: Interval,
     /// The interval holds the times `after < t <= until`; the outer intervals have no limit outwards.
     after: i64,
     until: i64,
+    /// A part of it, on which most times are mapped.
+    stretch: Stretch,
 }
 
 impl LinearClockCursor<'_> {
     /// Global time at `local`, as [`LinearClock::map`].
+    #[inline(always)]
     pub fn map(&mut self, local: Ticks) -> Ticks {
-        // Far out of range the difference wraps around, and so back here.
-        Ticks(local.0.wrapping_add(self.hold(local).0))
+        let (global, certain) = self.stretch.map(local.0);
+        if certain { Ticks(global) } else { self.map_exactly(local) }
     }
 
-    /// What [`LinearClock::map`] adds to `local`, and a time not before `local` up to which it adds the same.
-    pub fn hold(&mut self, local: Ticks) -> (i64, Ticks) {
-        // `after` is i64::MIN for the first interval, which holds that very time too; `locate` confirms it.
-        if local.0 > self.until || local.0 <= self.after {
-            self.enter(self.clock.locate(local.0));
+    /// As [`LinearClockCursor::map`] for some times, in ticks: puts the global ones in `global`, which is as long. It is fastest for some tens of times.
+    #[inline(always)]
+    pub(crate) fn map_some(&mut self, local: &[i64], global: &mut [i64]) {
+        let stretch = self.stretch;
+        let mut all_certain = true;
+        for (local, global) in local.iter().zip(&mut *global) {
+            let (mapped, certain) = stretch.map(*local);
+            *global = mapped;
+            all_certain &= certain;
         }
-        let Some(interval) = &self.interval else {
-            let time = add(local, 0);
-            return (time.0.wrapping_sub(local.0), if time == local { Ticks(RANGE) } else { local });
-        };
-        if let Some((offset, longer)) = interval.hold(local.0) {
-            let time = add(local, i128::from(offset));
-            if time.0.wrapping_sub(local.0) == offset {
-                let inside = self.until.min(RANGE.saturating_sub(offset));
-                let until = local.0.saturating_add(i64::try_from(longer).unwrap_or(i64::MAX));
-                return (offset, Ticks(until.min(inside).max(local.0)));
+        if !all_certain {
+            local.iter().zip(global).for_each(|(local, global)| *global = self.map(Ticks(*local)).0);
+        }
+    }
+
+    /// Of any time, by the formula; moves to another interval and another stretch if it is beyond these.
+    #[inline(never)]
+    fn map_exactly(&mut self, local: Ticks) -> Ticks {
+        if !self.stretch.holds(local.0) {
+            // `after` is i64::MIN for the first interval, which holds that very time too; `locate` confirms it.
+            if local.0 > self.until || local.0 <= self.after {
+                self.enter(self.clock.locate(local.0));
             }
+            self.stretch = Stretch::around(local.0, self.after.saturating_add(1), self.until, &self.interval);
         }
-        (add(local, interval.offset_plain(local.0)).0.wrapping_sub(local.0), local)
+        add(local, self.interval.offset(local.0))
     }
 
     /// Moves to interval `k`.
     #[cold]
     fn enter(&mut self, k: usize) {
         let knots = &self.clock.knots;
-        self.interval = self.clock.interval(k);
+        self.interval = self.clock.interval(k).unwrap_or(IDENTITY);
         self.after = if k == 0 { i64::MIN } else { knots.get(k).map_or(i64::MIN, |knot| knot.time) };
         self.until = if k + 2 < knots.len() { knots.get(k + 1).map_or(i64::MAX, |knot| knot.time) } else { i64::MAX };
     }
 }
+
+/// Of a clock without measurements.
+const IDENTITY: Interval = Interval::constant(0);
 
 /// `local + offset`, clamped to the range of times.
 #[inline]

@@ -1,6 +1,7 @@
 //! The common time: one nondecreasing map of the time axis, which takes out the motion that the corrected clocks share.
 
 use crate::Ticks;
+use crate::vector::leading;
 
 /// The map h(t) = t - m(t): m is a mean (or median) advance, known at the ends of windows of 2ⁿ ticks and linear between them.
 ///
@@ -100,28 +101,29 @@ impl MapSegment {
         Ticks(time.0 - self.advance - part as i64)
     }
 
-    /// The same for the first of some times, and for those that follow it as long as they are within; they are replaced. Returns how many there were.
+    /// The same for the first of some times, which ascend, and for those that follow it as long as they are within; they are replaced. Returns how many there were.
+    #[inline(always)]
     fn map_while(&self, times: &mut [i64]) -> usize {
         let MapSegment { from, advance, rise, bits, .. } = *self;
+        let width = self.until.wrapping_sub(from) as u64;
+        let count = leading(times, |time| (time.wrapping_sub(from) as u64) < width).clamp(1, times.len());
+        let within = &mut times[..count];
         // The product with a distance below 2^bits fits into 63 bits.
         let narrow = rise.unsigned_abs() >> (63 - bits) == 0;
-        match rise {
-            0 => self.each_while(times, |time| time - advance),
-            _ if narrow => self.each_while(times, |time| time - advance - ((rise * (time - from)) >> bits)),
-            _ => self.each_while(times, |time| self.map(Ticks(time)).0),
-        }
-    }
-
-    #[inline(always)]
-    fn each_while(&self, times: &mut [i64], map: impl Fn(i64) -> i64) -> usize {
-        let width = self.until.wrapping_sub(self.from) as u64;
-        for (index, time) in times.iter_mut().enumerate() {
-            if time.wrapping_sub(self.from) as u64 >= width && index > 0 {
-                return index;
+        if rise == 0 {
+            for time in within {
+                *time -= advance;
             }
-            *time = map(*time);
+        } else if narrow {
+            for time in within {
+                *time = *time - advance - ((rise * (*time - from)) >> bits);
+            }
+        } else {
+            for time in within {
+                *time = self.map(Ticks(*time)).0;
+            }
         }
-        times.len()
+        count
     }
 }
 
@@ -142,7 +144,8 @@ impl CommonCursor<'_> {
         self.window.map(time)
     }
 
-    /// As [`CommonCursor::map`] for many times, in ticks, which are replaced. It is fastest if they ascend.
+    /// As [`CommonCursor::map`] for many times, in ticks, which ascend; they are replaced.
+    #[inline(always)]
     pub fn map_all(&mut self, mut times: &mut [i64]) {
         while let Some(&first) = times.first() {
             if first < self.window.from || first >= self.window.until {

@@ -1,6 +1,7 @@
 //! The correction of one timeline: what its replays found, and what all timelines share, as one nondecreasing function of time.
 
 use crate::one_sided::SideCursor;
+use crate::vector::widest;
 use crate::{CommonCursor, CommonTime, Fraction, OneSided, Places, Position, Ticks};
 use std::sync::Arc;
 
@@ -134,14 +135,19 @@ impl CorrectionCursor<'_> {
     /// As [`CorrectionCursor::map`] for the times, in ticks, of events of a location that follow each other, the first of them at the position `from`: puts the corrected ones
     /// in `corrected`, which is as long.
     pub fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64]) {
-        self.forward.map_all(from, times, corrected, |place, mapped| *place = mapped);
-        if let Some(mirrored) = &mut self.mirrored {
-            let put = |place: &mut i64, mapped: i64| *place = middle(Ticks(*place), Ticks(mapped)).0;
-            mirrored.map_all(from, times, corrected, put);
-        }
-        if let Some(common) = &mut self.common {
-            common.map_all(corrected);
-        }
+        widest(
+            #[inline(always)]
+            || {
+                self.forward.map_all(from, times, corrected, |place, mapped| *place = mapped);
+                if let Some(mirrored) = &mut self.mirrored {
+                    let put = |place: &mut i64, mapped: i64| *place = middle(Ticks(*place), Ticks(mapped)).0;
+                    mirrored.map_all(from, times, corrected, put);
+                }
+                if let Some(common) = &mut self.common {
+                    common.map_all(corrected);
+                }
+            },
+        );
         if let Some((finish, begun)) = &mut self.finish {
             for ((time, &recorded), number) in corrected.iter_mut().zip(times).zip(from.number.and_following()) {
                 let at = Position { time: Ticks(recorded), number, ..from };

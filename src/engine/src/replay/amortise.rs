@@ -169,8 +169,9 @@ fn corrected(
         let timeline = &program.timelines[index];
         let mut cursor = sides[index].replay_cursor();
         let mut later = RelativeTimes::with_capacity(timeline.len());
-        for at in (0..timeline.len()).map(|event| timeline.position(event)) {
-            later.push(cursor.map(at).0 - at.time.0);
+        for event in 0..timeline.len() {
+            let time = Ticks(timeline.time(event));
+            later.push(cursor.map_at(time, || timeline.position(event)).0 - time.0);
         }
         if let Some(backs) = backs {
             // The mirrored times are negated, and from the last event to the first.
@@ -178,10 +179,11 @@ fn corrected(
             let mirrored = ReplayTimeline::new(timeline, Some(&nowhere));
             let mut cursor = backs[index].replay_cursor();
             for (event, own) in (0..timeline.len()).rev().enumerate() {
-                let at = mirrored.position(event);
-                let time = -at.time.0;
+                let at = Ticks(mirrored.time(event));
+                let back = cursor.map_at(at, || mirrored.position(event)).0;
+                let time = -at.0;
                 let forward = time + later.later_by(own).unwrap_or(0);
-                later.set(own, ((forward - cursor.map(at).0) >> 1) - time);
+                later.set(own, ((forward - back) >> 1) - time);
             }
         }
         later

@@ -91,6 +91,7 @@ impl Descending<'_> {
         -self.piece.map(time, self.correction)
     }
 
+    #[inline(always)]
     fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64], put: impl Fn(&mut i64, i64)) {
         let (mut at, mut done) = (from, 0);
         while let (Some(&first), Some(&last)) = (times.get(done), times.last()) {
@@ -100,10 +101,10 @@ impl Descending<'_> {
             }
             let begin = self.begin.time.0;
             let span = (-last).max(begin).min(-first)..=-first;
-            let places = times[done..].iter().map(|time| -time).zip(&mut corrected[done..]);
             let length = self.piece.map_while(
                 self.correction,
-                places,
+                (&times[done..], &mut corrected[done..]),
+                |time| -time,
                 span,
                 |time| time > begin,
                 |place, mapped| put(place, -mapped),
@@ -156,12 +157,19 @@ impl OneSidedCursor<'_> {
     /// The corrected time at `at`, which must not lie before the position asked for last.
     #[inline(always)]
     pub fn map(&mut self, at: Position) -> Ticks {
-        if at.time >= self.until {
-            self.go_on(at);
-        }
-        self.piece.map(at.time, self.correction)
+        self.map_at(at.time, || at)
     }
 
+    /// As [`OneSidedCursor::map`] at a `time`, of which the `position` is asked for only where something begins anew.
+    #[inline(always)]
+    pub fn map_at(&mut self, time: Ticks, position: impl FnOnce() -> Position) -> Ticks {
+        if time >= self.until {
+            self.go_on(position());
+        }
+        self.piece.map(time, self.correction)
+    }
+
+    #[inline(always)]
     fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64], put: impl Fn(&mut i64, i64)) {
         let (mut at, mut done) = (from, 0);
         while let (Some(&first), Some(&last)) = (times.get(done), times.last()) {
@@ -171,8 +179,8 @@ impl OneSidedCursor<'_> {
             }
             let until = self.until.0;
             let span = first..=last.min(until).max(first);
-            let places = times[done..].iter().copied().zip(&mut corrected[done..]);
-            let length = self.piece.map_while(self.correction, places, span, |time| time < until, &put);
+            let both = (&times[done..], &mut corrected[done..]);
+            let length = self.piece.map_while(self.correction, both, |time| time, span, |time| time < until, &put);
             (done, at.number) = (done + length, at.number + length as u64);
         }
     }

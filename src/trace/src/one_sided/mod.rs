@@ -4,6 +4,7 @@ mod cursor;
 
 pub use cursor::SideCursor;
 
+use crate::vector::leading;
 use crate::{EventNumber, Fraction, Places, Ticks};
 use std::ops::RangeInclusive;
 
@@ -286,13 +287,14 @@ impl OneSidedPiece {
         Ticks(forward + raised)
     }
 
-    /// The same for many times, in ticks, which ascend or descend: the first one, and those that follow it as long as they are `within` this piece. All of them are in `span`.
-    /// What each is mapped to is `put` in its place. Returns how many there were.
+    /// The same for many times, in ticks: those that `time_of` makes of `times`, which ascend or descend; the first one, and those that follow it as long as they
+    /// are `within` this piece. All of them are in `span`. What each is mapped to is `put` in its place among `corrected`. Returns how many there were.
     #[inline(always)]
-    fn map_while<'t>(
+    fn map_while(
         &self,
         correction: &OneSided,
-        times: impl Iterator<Item = (i64, &'t mut i64)>,
+        (times, corrected): (&[i64], &mut [i64]),
+        time_of: impl Fn(i64) -> i64,
         span: RangeInclusive<i64>,
         within: impl Fn(i64) -> bool,
         put: impl Fn(&mut i64, i64),
@@ -301,43 +303,38 @@ impl OneSidedPiece {
         let (decay, slope) = (correction.decay, correction.slope);
         // Without an advance there is no event where it began: they may be before any time.
         let anchor = if advance.0 == 0 { *span.start() } else { anchor.0 };
+        let count = leading(times, |time| within(time_of(time))).clamp(1, times.len());
+        // A loop for each way, without a chain of iterators: all of it has to be inlined.
+        let places = times[..count].iter().zip(&mut corrected[..count]);
         match self.curve {
-            Curve::Flat if advance.0 == 0 => each_while(times, within, |time| time, put),
+            Curve::Flat if advance.0 == 0 => {
+                for (&time, place) in places {
+                    put(place, time_of(time));
+                }
+            }
             Curve::Flat if decay.is_near(span.end() - anchor) => {
-                let map = |time: i64| time + (advance.0 - decay.floor_of_near(time - anchor)).max(0);
-                each_while(times, within, map, put)
+                for (&time, place) in places {
+                    let time = time_of(time);
+                    put(place, time + (advance.0 - decay.floor_of_near(time - anchor)).max(0));
+                }
             }
             Curve::Ramp { end, level } if decay.is_near(span.end() - anchor) && slope.is_near(end.0 - span.start()) => {
                 let top = level.0 - jumps.0;
-                let map = |time: i64| {
+                for (&time, place) in places {
+                    let time = time_of(time);
                     let decayed = (advance.0 - decay.floor_of_near(time - anchor)).max(0);
                     let raised = (top - slope.floor_of_near((end.0 - time).max(0))).max(0);
-                    time + decayed + raised
-                };
-                each_while(times, within, map, put)
+                    put(place, time + decayed + raised);
+                }
             }
-            _ => each_while(times, within, |time| self.map(Ticks(time), correction).0, put),
+            _ => {
+                for (&time, place) in places {
+                    put(place, self.map(Ticks(time_of(time)), correction).0);
+                }
+            }
         }
+        count
     }
-}
-
-/// Maps the first of some times, and those that follow it as long as they are `within` something; returns how many.
-#[inline(always)]
-fn each_while<'t>(
-    times: impl Iterator<Item = (i64, &'t mut i64)>,
-    within: impl Fn(i64) -> bool,
-    map: impl Fn(i64) -> i64,
-    put: impl Fn(&mut i64, i64),
-) -> usize {
-    let mut count = 0;
-    for (time, place) in times {
-        if !within(time) && count > 0 {
-            break;
-        }
-        put(place, map(time));
-        count += 1;
-    }
-    count
 }
 
 impl Curve {
