@@ -191,6 +191,14 @@ fn late_messages_feign_clocks_no_farther_off_than_violations_show() {
     assert_eq!((reason(true, 70_000.0), reason(false, 80_000.0)), (String::new(), String::new()));
     let confirmed = ClockFit { late: true, confirmed: true, ..fit(1500.0, 80_000.0, 1.5, 0.05) };
     assert_eq!(objection(&confirmed, &left(103, 31_000.0), &left(15, 2_000.0)), None);
+    // Or the recorded clocks are known nowhere else; or hardly a violation is left, and messages are predicted far better.
+    let once = ClockFit { once: true, ..fit(1500.0, 80_000.0, 1.5, 0.05) };
+    assert_eq!(objection(&ClockFit { late: true, ..once }, &left(103, 31_000.0), &left(15, 2_000.0)), None);
+    let explained = |mean| {
+        let fit = ClockFit { late: true, ..fit(1500.0, 80_000.0, mean, 0.05) };
+        objection(&fit, &left(103, 31_000.0), &left(1, 2_000.0))
+    };
+    assert!(explained(1.5).is_none() && explained(0.9).is_some());
 }
 
 #[test]

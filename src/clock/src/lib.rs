@@ -34,6 +34,7 @@ mod cholesky;
 mod clock;
 mod clock_map;
 mod collector;
+mod crossings;
 mod curves;
 mod delays;
 pub mod directions;

@@ -3,15 +3,14 @@
 //! The correction of such a clock rises at once to what it was late by, and falls back as the clock runs fast. No drift is as steep as that, so estimates from windows smear
 //! it over the windows around, and over the clocks that it talks to. Windows show that there is something ([`crate::steps::Suspect::bulge`]); single messages show what.
 
-use crate::steps::{CorrectionStep, Crossing, TravelCost};
+use crate::crossings::{Crossing, TravelCost, held, quick, still_at};
+use crate::steps::CorrectionStep;
 
 /// By what part of its time a clock that catches up is fast: at one and a half times its speed, two, and three times.
 const FAST: [f64; 3] = [1.0 / 3.0, 0.5, 2.0 / 3.0];
 /// A standstill makes messages likelier than the estimate without it by so many of those that are late by all of it. Chosen by hand: with fewer, a few late messages pass for a standstill; with more, short ones stay
 /// smeared.
 const EVIDENT: f64 = 4.0;
-/// Part of all messages that take no longer than a quick one.
-const QUICK: f64 = 0.1;
 /// Ends of catching up that are tried at most: each is what one message says, with all messages.
 const MOST_TRIED: usize = 400;
 
@@ -81,39 +80,6 @@ pub(crate) fn standstill(mut crossings: Vec<Crossing>, bulge: f64, precision: f6
     let most = height - height / catch_up - 1;
     let held = held(&crossings, at, most, &cost);
     Some(CorrectionStep { at, height, catch_up, held })
-}
-
-/// The time that a clock shows again and again next to a step before crossing `k`, while it stands still, if it does.
-pub(crate) fn still_at(crossings: &[Crossing], k: usize) -> Option<i64> {
-    let again = |k: usize| {
-        let (one, other) = (crossings.get(k)?, crossings.get(k + 1)?);
-        (one.own == other.own).then_some(one.own)
-    };
-    k.checked_sub(2).and_then(again).or_else(|| again(k))
-}
-
-/// How late events are, in ticks, for which a clock stood still at a `time`, but no more than `most`: so that messages are early by as little as possible in all, and as likely as possible then.
-pub(crate) fn held(crossings: &[Crossing], time: i64, most: i64, cost: &TravelCost) -> i64 {
-    let quick = quick(crossings).unwrap_or(0.0);
-    let of_time = || crossings.iter().filter(|crossing| crossing.own == time);
-    let travel = |crossing: &Crossing, late: f64| crossing.before + if crossing.received { late } else { -late };
-    let early = |late: i64| of_time().map(|crossing| (-travel(crossing, late as f64)).max(0.0)).sum::<f64>();
-    let sum = |late: i64| of_time().map(|crossing| cost.of(travel(crossing, late as f64))).sum::<f64>();
-    let tried = of_time().take(MOST_TRIED).map(|crossing| {
-        let late = if crossing.received { quick - crossing.before } else { crossing.before - quick };
-        (late.round() as i64).clamp(0, most.max(0))
-    });
-    tried
-        .min_by(|one, other| early(*one).total_cmp(&early(*other)).then(sum(*one).total_cmp(&sum(*other))))
-        .unwrap_or(0)
-}
-
-/// What a quick message takes, in ticks.
-fn quick(crossings: &[Crossing]) -> Option<f64> {
-    let mut taken: Vec<f64> =
-        crossings.iter().map(|crossing| crossing.before).filter(|travel| *travel >= 0.0).collect();
-    let place = (taken.len() as f64 * QUICK) as usize;
-    (place < taken.len()).then(|| *taken.select_nth_unstable_by(place, f64::total_cmp).1)
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 //! single messages, as the one with which the fewest of them would have been received before they were sent ([`place`]).
 
 use super::Knots;
-use super::standstills::{held, still_at};
+pub use super::crossings::Crossing;
+use super::crossings::{TravelCost, held, still_at};
 
 /// A step of a clock's correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -313,27 +314,6 @@ pub(super) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(at, f64::total_cmp).1 }
 }
 
-/// A message of the clock in question with another one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Crossing {
-    /// When the clock sent or received it, in ticks of the recorded clock.
-    pub own: i64,
-    /// How long it took if the clock has not stepped yet, in ticks,
-    pub before: f64,
-    /// if it has stepped,
-    pub after: f64,
-    /// and as the clocks are estimated without a step.
-    pub without: f64,
-    /// Whether the clock received it.
-    pub received: bool,
-}
-
-/// A message counts as quick that took no more than this many times what observations are known to. Chosen by hand: with a smaller value nearly all
-/// messages are late, and few places differ; with a larger one, late messages place the step.
-const QUICK: f64 = 10.0;
-/// A message that takes less than no time is so many times as unlikely, as a logarithm, as one that is late by the height of the step. Chosen by
-/// hand: with more, one wrong timestamp decides; with less, late messages outvote what cannot be.
-const IMPOSSIBLE: f64 = 2.0;
 /// Places whose costs are as near as this are equally good. Chosen by hand: as a logarithm, a factor of 1.6: a larger value places steps less
 /// closely, with a smaller one noise chooses the gap.
 const EQUAL: f64 = 0.5;
@@ -350,47 +330,6 @@ struct StepCosts {
     height: f64,
     /// By how much the lines before and after it are off.
     shifts: (f64, f64),
-}
-
-/// What it costs that messages take so long: the later, the unlikelier, and impossible ones far more so.
-pub(crate) struct TravelCost {
-    scale: f64,
-    /// Of one that is late by the height of the step.
-    pub(crate) most: f64,
-}
-
-impl TravelCost {
-    pub(crate) fn new(height: f64, precision: f64) -> TravelCost {
-        let scale = QUICK * precision;
-        TravelCost { scale, most: (1.0 + height.abs() / scale).ln() }
-    }
-
-    pub(crate) fn of(&self, travel: f64) -> f64 {
-        if travel >= 0.0 {
-            (1.0 + travel / self.scale).ln()
-        } else {
-            IMPOSSIBLE * self.most * (-travel / self.scale).min(1.0)
-        }
-    }
-
-    /// What a step costs before each of these crossings, which are in order, and after the last one.
-    fn before_each<'a>(
-        &self,
-        crossings: impl Iterator<Item = &'a Crossing> + Clone,
-        (before, after): (f64, f64),
-    ) -> Vec<f64> {
-        let of = |crossing: &Crossing| {
-            let forward = if crossing.received { 1.0 } else { -1.0 };
-            (self.of(crossing.before + forward * before), self.of(crossing.after + forward * after))
-        };
-        let mut sum: f64 = crossings.clone().map(|crossing| of(crossing).1).sum();
-        let mut costs = vec![sum];
-        for (before, after) in crossings.map(of) {
-            sum += before - after;
-            costs.push(sum);
-        }
-        costs
-    }
 }
 
 /// Where a step is possible: between two crossings at different times.
