@@ -263,14 +263,9 @@ impl Gain {
         self.error <= KNOWN && self.mean >= -LATE_LOSS && self.mean >= -FEIGNED_ERRORS * self.error
     }
 
-    /// Whether it is a loss that messages alone can feign, if that is all that tells clocks apart, to lines that none of them contradicts; `late` if nearly all of them are.
+    /// Whether it is a loss that messages alone can feign, if that is all that tells clocks apart, to lines that none of them contradicts; `late` if nearly all of them are, or so many that they have pulled the other clocks away.
     pub(crate) fn is_loss_of_the_possible(&self, late: bool) -> bool {
         self.mean >= -ALONE_ERRORS * self.error || late && self.mean >= -OVERWHELMING
-    }
-
-    /// Whether it is a loss of lines to curves that late messages have pulled away from them: they are no measure of such curves, as long as it is not beyond all doubt.
-    pub(crate) fn is_loss_of_pulled_clocks(&self) -> bool {
-        self.mean >= -OVERWHELMING
     }
 
     /// Whether it is beyond all doubt: the typical message is e times as likely.

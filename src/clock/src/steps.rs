@@ -153,6 +153,11 @@ impl Suspect {
         self.after.0 - self.before.0
     }
 
+    /// Whether the clock does not seem to jump, but to stand still.
+    pub fn is_bulge(&self) -> bool {
+        self.bulge > 0.0
+    }
+
     /// By how much it departs from lines.
     pub fn size(&self) -> f64 {
         self.height().abs().max(self.bulge)

@@ -132,14 +132,11 @@ impl Estimator {
         let (mut taken, mut without_steps) = (None, None);
         let joined = joined.filter(|joined| straight::differ(&joined.beside_steps, solved, seen));
         let joined = joined.map(|joined| (judge(&joined.beside_steps), joined));
-        // Curves that are elsewhere than lines throughout the run do not bend as clocks do: late messages of a part of it pull them.
-        let is_far = |joined: &JoinedClocks| {
-            !seen.are_late() && !straight::are_near(&joined.beside_steps, solved, seen.precision)
-        };
         let joined = joined.filter(|(score, joined)| {
-            let gain = score.gain(&estimated);
-            let feigned = gain.is_loss_of_the_possible(seen.are_late());
-            feigned || !straight::are_possible(solved, seen) || is_far(joined) && gain.is_loss_of_pulled_clocks()
+            // Curves that are elsewhere than lines throughout the run do not bend as clocks do: late messages of a part of it pull them.
+            let pulled = !straight::are_near(&joined.beside_steps, solved, seen.precision);
+            let feigned = score.gain(&estimated).is_loss_of_the_possible(seen.are_late() || pulled);
+            feigned || !straight::are_possible(solved, seen)
         });
         let rival = rivals.find(|(score, grounds, _)| takes_its_place(score, *grounds));
         let rival = rival.map(|(score, _, rival)| (score, rival));

@@ -36,7 +36,7 @@ const FOLLOWS: f64 = 0.5;
 /// The jump of the reference that most of the `others` show as one of their own, at the same time and by as much: they are corrected to its time, whatever it does. Two at least, since of two
 /// clocks nobody knows which has jumped. Both are in the order of clocks.
 fn jump_of_reference(all: &[Doubtful], others: &[u32], rows: &Offsets) -> Option<Suspect> {
-    let all = all.iter().filter(|one| one.suspect.bulge == 0.0 && others.binary_search(&one.clock).is_ok());
+    let all = all.iter().filter(|one| !one.suspect.is_bulge() && others.binary_search(&one.clock).is_ok());
     let all: Vec<&Doubtful> = all.collect();
     // Where each clock seems to jump again and again, it is not the reference.
     if all.len() > MOST.max(2 * others.len()) {
@@ -93,7 +93,7 @@ impl Estimator {
         let highest = |of: fn(&Suspect) -> f64| all.iter().map(|one| of(&one.suspect)).fold(0.0, f64::max);
         let (steps, both) = (highest(|one| one.height().abs()), highest(Suspect::size));
         // What seems to be a standstill hides no step, since it may be none.
-        let clear = |one: &Doubtful| match one.suspect.bulge > 0.0 {
+        let clear = |one: &Doubtful| match one.suspect.is_bulge() {
             true => HIDES * one.suspect.bulge >= both,
             false => HIDES * one.suspect.height().abs() >= steps,
         };

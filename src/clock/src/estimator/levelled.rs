@@ -90,16 +90,24 @@ mod tests {
         (0..2).flat_map(clock).collect()
     }
 
-    /// The first value of each clock once they are level, where messages between clocks 0 and 1 took at least so long in either direction, and half their shortest round trip is that.
-    fn levelled(of: [[f64; 3]; 2], least: f64, half_trip: f64) -> [f64; 3] {
-        let mut rows = vec![vec![0.0; 100]; 3];
+    /// What messages between clocks 0 and 1 say that took at least so long in either direction, where half their shortest round trip is that.
+    fn seen(least: f64, half_trip: f64) -> Observations {
         let message = |a, b| OneWay::new(a, b, 50, -least);
         let shortest_trips = [((0, 1), half_trip)].into_iter().collect();
-        let one_way = vec![message(0, 1), message(1, 0)];
-        let seen = Observations { one_way, shortest_trips, ..Observations::default() };
-        level(&mut rows, &seen, &anchors(of), &[true, false, false], 10.0);
+        Observations { one_way: vec![message(0, 1), message(1, 0)], shortest_trips, ..Observations::default() }
+    }
+
+    /// The first value of each clock once they are level.
+    fn by_offsets(anchors: &[Anchor], seen: &Observations) -> [f64; 3] {
+        let mut rows = vec![vec![0.0; 100]; 3];
+        level(&mut rows, seen, anchors, &[true, false, false], 10.0);
         assert!(rows.iter().all(|row| row.iter().all(|value| *value == row[0])));
         [rows[0][0], rows[1][0], rows[2][0]]
+    }
+
+    /// The same with all of these offsets.
+    fn levelled(of: [[f64; 3]; 2], least: f64, half_trip: f64) -> [f64; 3] {
+        by_offsets(&anchors(of), &seen(least, half_trip))
     }
 
     #[test]
@@ -117,9 +125,10 @@ mod tests {
         assert_eq!(levelled([[300.0, 1700.0, 1000.0], [-5.0, 5.0, 0.0]], 2000.0, 800.0), [0.0; 3]);
         // By next to nothing.
         assert_eq!(levelled([[9.0, 9.1, 9.0], [0.0, 0.1, 0.0]], 2000.0, 800.0), [0.0; 3]);
-        // Two offsets of one clock may agree by chance.
-        let mut rows = vec![vec![0.0; 100]; 2];
-        level(&mut rows, &Observations::default(), &anchors([[1000.0; 3]; 2])[..2], &[true, false], 10.0);
-        assert_eq!(rows[1][0], 0.0);
+        // Two offsets of one clock may agree by chance, and so may three; of two clocks with two and three of them that is unlikely.
+        let all = anchors([[1000.0; 3]; 2]);
+        let shifted = |number: usize| by_offsets(&all[..number], &seen(2000.0, 800.0));
+        assert_eq!((shifted(2), shifted(3)), ([0.0; 3], [0.0; 3]));
+        assert_eq!(shifted(5), [0.0, 1000.0, 1000.0]);
     }
 }

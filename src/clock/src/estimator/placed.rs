@@ -32,11 +32,6 @@ impl Clocks {
     }
 }
 
-/// Whether a clock does not seem to jump, but to stand still.
-fn is_bulge(doubtful: &Doubtful) -> bool {
-    doubtful.suspect.bulge > 0.0
-}
-
 /// Takes steps, in the order of their jumps, into corrections: `offsets` without them, and `steps`.
 fn take_in(
     doubtful: &[Doubtful],
@@ -91,7 +86,9 @@ impl Estimator {
             self.offsets = before;
         }
         let without = self.without_jumps.take();
-        if let Some((grid, offsets)) = without.filter(|_| placed.is_empty() && doubtful.iter().all(is_bulge)) {
+        if let Some((grid, offsets)) =
+            without.filter(|_| placed.is_empty() && doubtful.iter().all(|one| one.suspect.is_bulge()))
+        {
             // There is no standstill, and finer windows were for that.
             (self.offsets, self.asked) = (offsets, self.finest);
             self.keep_small(&grid);
@@ -153,11 +150,11 @@ impl Estimator {
             if let Some(known) = known {
                 // What is left of a standstill has no height.
                 let step = CorrectionStep::lasting(known.at, one.suspect.height().round() as i64);
-                return (known.catch_up == 0 && !is_bulge(one)).then_some((jump, step));
+                return (known.catch_up == 0 && !one.suspect.is_bulge()).then_some((jump, step));
             }
             let own = messages.iter().filter(|seen| seen.stretch as usize == jump);
             let crossings = own.map(|seen| self.crossing(one, seen, &clocks, grid)).collect();
-            if is_bulge(one) {
+            if one.suspect.is_bulge() {
                 return standstill(crossings, one.suspect.bulge, self.precision).map(|step| (jump, step));
             }
             // That others show it is evidence enough: where a clock was set forward, no message of it shows what it was between.
