@@ -194,11 +194,23 @@ pub(crate) fn choose(
     let reason = if after < before {
         let are = if after == 1 { "is" } else { "are" };
         format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
+    } else if fit.is_some_and(|fit| before == 0 && fit.one_way && fit.too_slow) {
+        "by the recorded clocks, messages between some processes take longer than any network does, although they are waited for".to_owned()
     } else {
         "the estimated clocks agree better with the messages".to_owned()
     };
-    let straight =
-        if fit.is_some_and(|fit| fit.straight) { "; straight lines predict them as well as curves" } else { "" };
+    if let Some(fit) = fit.filter(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()))
+        && let Some(prompt) = fit.prompt_gain.filter(|_| fit.is_significantly_better())
+    {
+        gain += &format!(", those of prompt round trips better by {:.2} ± {:.2}", prompt.mean, prompt.error);
+    }
+    let straight = match fit {
+        Some(fit) if fit.straight_when_prompt => {
+            "; straight lines predict those of prompt round trips better than curves"
+        }
+        Some(fit) if fit.straight => "; straight lines predict them as well as curves",
+        _ => "",
+    };
     Ok(Selected { clocks: SelectedClocks::Estimated, ..Selected::recorded(reason + &gain + straight) })
 }
 
@@ -286,15 +298,16 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     if before == 0 {
         let fit = fit.by_messages();
         let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines();
-        // What waits tell is what messages that go one way have to be, and no evidence beside them.
-        return (fit.one_way || !evident).then(|| "the recorded clocks leave no violations".to_owned());
+        // What waits tell is what messages that go one way have to be, and no evidence beside them; unless the recorded clocks are impossible by that.
+        let evident = if fit.one_way { fit.too_slow } else { evident };
+        return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
     }
     let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before;
     let mostly = before >= ENOUGH && after.saturating_mul(MOSTLY) <= before;
     if remaining.worst > LARGER * worst || remaining.worst > worst && remaining.mean > HALF * left.mean {
         return Some("the estimated clocks would leave a worse violation than the recorded ones do".into());
     }
-    let significant = fit.gain.is_some_and(|gain| gain.is_significant());
+    let significant = fit.is_significantly_better();
     let unknown = worst < UNKNOWN * fit.half_trip;
     if unknown && !significant {
         return Some("the violations of the recorded clocks are within the uncertainty of an estimate".into());
@@ -319,6 +332,9 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         return None;
     }
     let vanished = before >= MANY && after.saturating_mul(FEW_LEFT) <= before && remaining.worst <= VANISHED * worst;
+    if fit.is_denied() && !explained {
+        return Some("the estimated clocks predict messages of prompt round trips worse than the recorded ones".into());
+    }
     match fit.gain {
         // Explained violations are evidence enough.
         Some(gain) if mostly && shown && (gain.mean > 0.0 || gain.is_unclear()) && fit.agrees(worst) => None,
@@ -331,7 +347,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         Some(_) if before < SEVERAL && fit.anywhere < ALONE * worst && !fit.is_convincing() => {
             Some(format!("{} of the recorded clocks may have another cause", violations(before)))
         }
-        Some(gain) if !gain.is_significant() => Some(format!(
+        Some(gain) if !significant => Some(format!(
             "the estimated clocks do not predict messages significantly better than the recorded ones (by {:.2}, standard error {:.2})",
             gain.mean, gain.error
         )),

@@ -72,6 +72,26 @@ fn what_waits_tell_of_one_way_traffic_is_no_evidence_without_violations() {
     let bends = fit(400.0, 54_000.0, 0.91, 0.06);
     assert_eq!(reason(bends), "");
     assert!(reason(ClockFit { one_way: true, ..bends }).contains("no violations"));
+    // Unless recorded clocks are impossible by it.
+    assert_eq!(reason(ClockFit { one_way: true, too_slow: true, ..bends }), "");
+    let none = fit(400.0, 400.0, 0.0, 0.06);
+    assert!(reason(ClockFit { too_slow: true, ..none }).contains("no violations"));
+}
+
+#[test]
+fn messages_of_prompt_round_trips_may_speak_for_and_against_an_estimate() {
+    let with = |mean, error, prompt: Option<f64>| ClockFit {
+        prompt_gain: prompt.map(|mean| Gain { mean, error: 0.1 }),
+        ..fit(1500.0, 9000.0, mean, error)
+    };
+    let reason = |fit: ClockFit, after| objection(&fit, &left(150, 9000.0), &left(after, 0.0)).unwrap_or_default();
+    assert!(reason(with(-0.4, 0.8, None), 60).contains("significantly"));
+    assert_eq!(reason(with(-0.4, 0.8, Some(2.0)), 60), "");
+    assert!(reason(with(-2.0, 0.8, Some(2.0)), 60).contains("significantly"));
+    assert_eq!(reason(with(0.5, 0.02, Some(-0.3)), 60), "");
+    assert!(reason(with(0.5, 0.02, Some(-0.4)), 60).contains("prompt round trips"));
+    // All but one violation in a hundred are explained.
+    assert_eq!(reason(with(0.5, 0.02, Some(-0.4)), 1), "");
 }
 
 #[test]

@@ -103,6 +103,28 @@ fn waits_do_not_make_clocks_drift_as_no_crystals_do() {
     assert!(auto < 10e-6, "{auto}, {chosen}");
 }
 
+/// Pipelines that nobody measured, whose short messages are waited for: the clocks stayed as they were, or were shifted so that nothing is early, 212 and 1,373 us from the truth.
+#[test]
+fn short_messages_that_are_waited_for_tell_where_clocks_are_that_nobody_measured() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    for (clock, events) in [("offset=1ms", "20k"), ("walk", "60k")] {
+        let pattern = format!("--pattern pipeline --clock {clock} --events {events} --ranks 4 --ranks-per-node 1");
+        clc(&format!("simulate trace {pattern} --imbalance 0.1 --message-bytes 512 --measurements 0 --force -q"), path);
+        std::fs::remove_dir_all(path.join("auto")).unwrap_or_default();
+        let (auto, chosen) = judge("auto", path);
+        assert!(auto < 8e-6 && chosen == "network", "{clock}: {auto}, {chosen}");
+    }
+    // Clocks that are right stay as they are, however slow the network is.
+    clc(
+        "simulate trace --pattern pipeline --clock perfect --events 20k --ranks 4 --ranks-per-node 1 --message-bytes 512 --latency other-node=100us --measurements 0 --force -q",
+        path,
+    );
+    std::fs::remove_dir_all(path.join("auto")).unwrap_or_default();
+    let (auto, chosen) = judge("auto", path);
+    assert!(auto == 0.0, "{auto}, {chosen}");
+}
+
 /// Real messages, between clocks that drift evenly and that nobody has measured. Curves followed what was late: 592, 124 and 9 us from the truth; 22, 8 and 4 us are lines that no message contradicts.
 #[test]
 fn recordings_without_offsets_have_straight_clocks() {

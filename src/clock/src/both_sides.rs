@@ -43,6 +43,14 @@ const LATE: f64 = 4.0;
 /// of all classes, a smaller one gives up observations.
 const NOISIER: f64 = 5.0;
 
+/// Where no clock was measured, a short message for which its receiver waited is taken to take this long, in seconds: between half of what networks of clusters take and a third of what Ethernet does, so that clocks are off by
+/// some microseconds and not by what they were set to.
+const USUAL: f64 = 2e-6;
+/// It is short with fewer bits of its length than that: 4 KiB and more take as long as who knows how quick the network is.
+const SHORT: u32 = 13;
+/// No network takes so long for a short message that somebody waits for, in seconds: clocks that say so of all of them are wrong.
+const NEVER: f64 = 200e-6;
+
 /// What is to be looked for in a trace with these bounds between `clocks` clocks; `resolution` in ticks per second.
 pub fn wanted(table: &BoundTable, clocks: usize, resolution: u64) -> OneWayDirections {
     let mut busiest = vec![0; clocks];
@@ -164,8 +172,16 @@ impl OneWayPair {
         }
     }
 
-    /// Shifts all levels so that they agree with a known difference of the clocks, by window; without, with what the clocks are `now`.
-    fn fit(&mut self, known: &[(u32, f64)], windows: usize, now: impl Fn(u32) -> f64) {
+    /// What is to be added to the levels so that short messages take as many ticks as is `usual`. None without such messages.
+    fn to_usual(&self, usual: f64) -> Option<f64> {
+        let short = |kind: BoundKind| kind.length_of_waited().is_some_and(|bits| bits <= SHORT);
+        let off: Vec<f64> =
+            self.takes().filter(|takes| short(takes.0)).map(|(_, sign, takes)| sign * (usual - takes)).collect();
+        (!off.is_empty()).then(|| off.iter().sum::<f64>() / off.len() as f64)
+    }
+
+    /// Shifts all levels so that they agree with a known difference of the clocks, by window; without any in the trace, so that short messages take what is `usual`, or else with what the clocks are `now`.
+    fn fit(&mut self, known: &[(u32, f64)], usual: Option<f64>, windows: usize, now: impl Fn(u32) -> f64) {
         let points = self.together();
         let mut found: Vec<(f64, f64)> = Vec::new();
         for &(window, value) in known {
@@ -175,7 +191,9 @@ impl OneWayPair {
             }
         }
         let weights: f64 = found.iter().map(|found| found.1).sum();
-        let shift = if found.is_empty() {
+        let shift = if let Some(shift) = usual.and_then(|usual| self.to_usual(usual)) {
+            Some(shift)
+        } else if found.is_empty() {
             let mut off: Vec<f64> = points.iter().map(|&(window, value)| now(window) - value).collect();
             median(&mut off)
         } else {
@@ -293,7 +311,9 @@ pub(crate) fn from_both_sides(
     now: &Offsets,
     anchors: &[Anchor],
     reference: usize,
+    resolution: u64,
 ) -> Option<BoundTable> {
+    let usual = anchors.is_empty().then_some(USUAL * resolution as f64);
     let mut pairs: BTreeMap<(u32, u32), Vec<Series>> = BTreeMap::new();
     let measured: BTreeSet<u32> = anchors.iter().map(|anchor| anchor.clock).chain([reference as u32]).collect();
     let often = table.pairs.iter().filter(|(_, bounds)| bounds.windows().len() >= FEWEST);
@@ -317,7 +337,7 @@ pub(crate) fn from_both_sides(
     let pairs = pairs.into_iter().map(|(clocks, classes)| {
         let mut pair = OneWayPair { clocks, classes, error: None };
         pair.align();
-        pair.fit(&known(anchors, reference, clocks), grid.count, |window| difference(now, clocks, window));
+        pair.fit(&known(anchors, reference, clocks), usual, grid.count, |window| difference(now, clocks, window));
         pair
     });
     let mut pairs: Vec<OneWayPair> = pairs.collect();
@@ -336,6 +356,19 @@ pub(crate) fn from_both_sides(
         }
     }
     Some(table)
+}
+
+/// Whether clocks that are not corrected say of all short messages between some two of them, for which the receivers waited, that they take longer than any network does. `now` are the corrections with which the
+/// table was made.
+pub(crate) fn are_never_so_slow(table: &BoundTable, now: &Offsets, resolution: u64) -> bool {
+    table.waits.classes.iter().any(|(class, bounds)| {
+        let short = class.kind.length_of_waited().is_some_and(|bits| bits <= SHORT);
+        let takes =
+            |&(window, bound): &(u32, Bound)| bound.distance as f64 - difference(now, (class.from, class.to), window);
+        short
+            && bounds.windows().len() >= FEWEST
+            && bounds.windows().iter().map(takes).fold(f64::INFINITY, f64::min) > NEVER * resolution as f64
+    })
 }
 
 /// What the ends of collective operations say if they all come at the same time, as if each were a message that took `takes` ticks; None if there are none.

@@ -54,7 +54,8 @@ fn error(table: &BoundTable, a: u32) -> (f64, usize) {
 fn messages_of_one_way_hold_clocks_from_both_sides() {
     let all: Vec<usize> = (0..WINDOWS).collect();
     let now = vec![vec![0.0; WINDOWS]; 2];
-    let found = from_both_sides(&table(&[(&all, &[])]), &GRID, &now, &anchors(1), usize::MAX).expect("observations");
+    let found = from_both_sides(&table(&[(&all, &[])]), &GRID, &now, &anchors(1), usize::MAX, 1_000_000_000)
+        .expect("observations");
     let (off, count) = error(&found, 0);
     // One message came late: it is left out.
     assert!(off < 250.0 && count == WINDOWS - 1, "{off} {count}");
@@ -63,7 +64,7 @@ fn messages_of_one_way_hold_clocks_from_both_sides() {
     let mut measured = table(&[(&all, &[])]);
     let again = measured.waits.classes.values_mut();
     again.for_each(|bounds| *bounds = shifted(bounds, |window| truth(window) / 2.0));
-    let found = from_both_sides(&measured, &GRID, &half, &anchors(1), usize::MAX).expect("observations");
+    let found = from_both_sides(&measured, &GRID, &half, &anchors(1), usize::MAX, 1_000_000_000).expect("observations");
     let rest = |window: u32, bound: &Bound| {
         let back = found.pairs[&(1, 0)].get(window).map_or(0, |back| back.distance);
         (back - bound.distance) as f64 / 2.0 - truth(window as usize) / 2.0
@@ -91,7 +92,8 @@ fn what_kinds_take_is_learned_from_all_pairs() {
     let mut anchors = anchors(4);
     // Offsets that are off by some.
     anchors.iter_mut().for_each(|anchor| anchor.value += f64::from(anchor.clock * 7919 % 5) * 100.0);
-    let found = from_both_sides(&table(&pairs), &GRID, &now, &anchors, usize::MAX).expect("observations");
+    let found =
+        from_both_sides(&table(&pairs), &GRID, &now, &anchors, usize::MAX, 1_000_000_000).expect("observations");
     for pair in 0..3 {
         let (off, count) = error(&found, 2 * pair);
         assert!(off < 500.0 && count > 100, "{pair}: {off} {count}");
@@ -109,7 +111,7 @@ fn what_tells_clocks_for_a_while_only_does_not_replace_recorded_offsets() {
             let bound = Bound { distance: 90_000, at: GRID.centre(window), kind: BoundKind::MESSAGE };
             table.pairs.entry((0, 1)).or_default().add(window, bound, 1);
         }
-        let found = from_both_sides(&table, &GRID, &now, anchors, usize::MAX).expect("a table");
+        let found = from_both_sides(&table, &GRID, &now, anchors, usize::MAX, 1_000_000_000).expect("a table");
         found.pairs.get(&(1, 0)).map_or(0, |back| back.windows().len())
     };
     let (begin, often): (Vec<usize>, Vec<usize>) = ((0..40).collect(), (0..WINDOWS).step_by(4).collect());
@@ -121,9 +123,9 @@ fn what_tells_clocks_for_a_while_only_does_not_replace_recorded_offsets() {
 #[test]
 fn little_or_no_evidence_adds_nothing() {
     let now = vec![vec![0.0; WINDOWS]; 2];
-    assert_eq!(from_both_sides(&BoundTable::default(), &GRID, &now, &anchors(1), 0), None);
+    assert_eq!(from_both_sides(&BoundTable::default(), &GRID, &now, &anchors(1), 0, 1_000_000_000), None);
     let few: Vec<usize> = (0..FEWEST - 1).collect();
-    assert_eq!(from_both_sides(&table(&[(&few, &[])]), &GRID, &now, &anchors(1), 0), None);
+    assert_eq!(from_both_sides(&table(&[(&few, &[])]), &GRID, &now, &anchors(1), 0, 1_000_000_000), None);
 }
 
 #[test]
@@ -177,6 +179,64 @@ fn ends_that_come_together_tell_clocks_whatever_these_were() {
     assert_eq!(of_ends(&BoundTable::default(), 1000), None);
     // They are no observations from both sides where traffic ties the clocks.
     assert!(
-        from_both_sides(&table, &Grid { first: 0, width: 1000, count: 25 }, &vec![vec![0.0; 25]; 3], &[], 0).is_none()
+        from_both_sides(
+            &table,
+            &Grid { first: 0, width: 1000, count: 25 },
+            &vec![vec![0.0; 25]; 3],
+            &[],
+            0,
+            1_000_000_000
+        )
+        .is_none()
     );
+}
+
+/// Messages of so many bytes for which the receiver waited in so many windows, that take 2000 by true clocks, of which the second one is ahead.
+fn unmeasured(bytes: u64, windows: usize, ahead: f64) -> BoundTable {
+    let mut table = BoundTable::default();
+    let class = Class { from: 0, to: 1, kind: BoundKind::waited(bytes) };
+    for window in 0..windows {
+        let distance = (2000.0 + (window * 37 % 61) as f64 - truth(window) + ahead) as i64;
+        table.waits.add(class, window, Bound { distance, at: GRID.centre(window), kind: class.kind });
+    }
+    table
+}
+
+#[test]
+fn short_messages_take_what_is_usual_where_no_clock_was_measured() {
+    let now = vec![vec![0.0; WINDOWS]; 2];
+    let off = |bytes, ahead| {
+        let table = unmeasured(bytes, WINDOWS, ahead);
+        let found = from_both_sides(&table, &GRID, &now, &[], usize::MAX, 1_000_000_000).expect("observations");
+        let middle = |(window, there): &(u32, Bound)| {
+            let back = found.pairs[&(1, 0)].get(*window)?;
+            Some((back.distance - there.distance) as f64 / 2.0 - truth(*window as usize) + ahead)
+        };
+        found.pairs[&(0, 1)].windows().iter().filter_map(middle).map(f64::abs).fold(0.0, f64::max)
+    };
+    for ahead in [-5e6, 0.0, 700_000.0] {
+        assert!(off(4096, ahead) < 250.0, "{ahead}: {}", off(4096, ahead));
+    }
+    // How long these take depends on the network: the clocks so far decide.
+    assert!(off(8192, 700_000.0) > 600_000.0);
+    // Nor is anything usual where offsets were recorded.
+    let measured = unmeasured(100, WINDOWS, 0.0);
+    let anchors = [0, WINDOWS as u32 - 1].map(|window| Anchor { clock: 1, window, value: 9e5, sigma: 1.0, bound: 0.0 });
+    let found = from_both_sides(&measured, &GRID, &now, &anchors, 0, 1_000_000_000).expect("observations");
+    let (there, back) = (found.pairs[&(0, 1)].windows()[100].1, found.pairs[&(1, 0)].windows()[100].1);
+    let middle = (back.distance - there.distance) as f64 / 2.0;
+    assert!((middle - truth(100) - 9e5).abs() < 250.0, "{middle}");
+}
+
+#[test]
+fn no_network_takes_so_long_for_all_short_messages() {
+    let never = |bytes, windows, ahead, put: f64| {
+        let now = vec![vec![0.0; WINDOWS], vec![put; WINDOWS]];
+        are_never_so_slow(&unmeasured(bytes, windows, ahead), &now, 1_000_000_000)
+    };
+    // The quickest takes 182 us more than the second clock is ahead by.
+    assert!(never(100, WINDOWS, 220_000.0, 0.0) && !never(100, WINDOWS, 190_000.0, 0.0));
+    assert!(never(100, WINDOWS, 190_000.0, -50_000.0), "measured with a clock that was put back");
+    assert!(!never(100_000, WINDOWS, 220_000.0, 0.0), "long messages");
+    assert!(never(100, FEWEST, 220_000.0, 0.0) && !never(100, FEWEST - 1, 220_000.0, 0.0), "few of them");
 }

@@ -243,6 +243,11 @@ impl Gain {
         self.mean > LIKELY * self.error && self.mean > WORTHWHILE
     }
 
+    /// Whether it is a loss that is probably no chance, and large enough to matter.
+    pub fn is_likely_loss(&self) -> bool {
+        Gain { mean: -self.mean, ..*self }.is_likely()
+    }
+
     /// Whether it is a loss of no more than a standard error, and a small one: then the simpler model is taken (the rule of one standard error of Breiman et al. 1984). Where the error is
     /// large, little is known of either, and it has to be a gain.
     pub(crate) fn is_no_loss(&self) -> bool {

@@ -63,12 +63,18 @@ pub struct ClockFit {
     pub offset_error: f64,
     /// Whether messages go one way only, and who waited for them tells the clocks.
     pub one_way: bool,
+    /// Whether recorded clocks, of which none was measured, say of all short messages between some two of them that they take longer than any network does, although somebody waited for them.
+    pub too_slow: bool,
     /// Whether any two clocks have messages in both directions: where all go round in a ring, only recorded offsets tell the clocks apart.
     pub round_trips: bool,
     /// By how much better they predict messages; none where there are too few.
     pub gain: Option<Gain>,
+    /// The same for the messages of prompt round trips; none where there are too few.
+    pub prompt_gain: Option<Gain>,
     /// Whether the estimated clocks are straight lines: what bends predicts messages no better.
     pub straight: bool,
+    /// The same where only messages of prompt round trips say so.
+    pub straight_when_prompt: bool,
     /// Whether two estimated clocks that are no lines drift apart by more than crystals do, from the first to the last window and beside the jumps that were found.
     pub steep: bool,
     /// To what clocks are known against the reference in the mean, in ticks, if only a few messages tell of the clocks (a program with a few collective operations, say), or a part of that if they are lines from messages that are late; else 0.
@@ -108,6 +114,7 @@ impl ClockFit {
         let bent = self.anywhere >= self.half_trip;
         significant
             && bent
+            && !self.is_feigned()
             && self.is_possible()
             && measured.is_some_and(|measured| self.anywhere >= BETWEEN * measured)
     }
@@ -120,6 +127,7 @@ impl ClockFit {
         let small = self.anywhere <= WITHIN * self.offset_error;
         significant
             && small
+            && !self.is_feigned()
             && self.is_possible()
             && agrees(self.offsets.typical, MOSTLY)
             && agrees(self.offsets.most, ALL)
@@ -137,6 +145,24 @@ impl ClockFit {
         self.unmeasured.is_some_and(|without| {
             without.scatter && !without.gain.is_significant_loss() && !self.is_evident_beside(&without)
         })
+    }
+
+    /// Whether the estimate predicts messages significantly better, or those of prompt round trips and all of them not worse: where others are late together, the mean over all is hardly known.
+    pub fn is_significantly_better(&self) -> bool {
+        self.gain.is_some_and(|gain| {
+            let prompt = self.prompt_gain.is_some_and(|prompt| prompt.is_significant());
+            gain.is_significant() || prompt && !gain.is_likely_loss()
+        })
+    }
+
+    /// Whether messages of prompt round trips are predicted significantly worse by the estimate: it follows others, which are late together.
+    pub fn is_denied(&self) -> bool {
+        self.prompt_gain.is_some_and(|gain| gain.is_significant_loss())
+    }
+
+    /// Whether messages of prompt round trips are probably predicted worse by the estimate: clocks that no message contradicts are not touched for others that are late together.
+    fn is_feigned(&self) -> bool {
+        self.prompt_gain.is_some_and(|gain| gain.is_likely_loss())
     }
 
     /// Whether the estimate is so much better than clocks without recorded offsets that it needs no violation beside it.
@@ -210,12 +236,15 @@ pub fn example_fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Clock
         late: false,
         offset_error: half_trip,
         one_way: false,
+        too_slow: false,
         round_trips: true,
         gain: Some(Gain { mean, error }),
         straight: false,
         steep: false,
         vague: 0.0,
         unmeasured: None,
+        prompt_gain: None,
+        straight_when_prompt: false,
     }
 }
 
@@ -261,6 +290,19 @@ mod tests {
         assert!(!fit(1500.0, 500.0, 4100.0, 0.3, 0.02).refines());
         assert!(!fit(1500.0, 500.0, 1500.0, 0.14, 0.001).refines());
         assert!(!fit(1500.0, 500.0, 1500.0, 0.3, 0.05).refines());
+    }
+
+    #[test]
+    fn messages_of_prompt_round_trips_tell_what_others_feign() {
+        let with = |fit: ClockFit, mean, error| ClockFit { prompt_gain: Some(Gain { mean, error }), ..fit };
+        let (bends, refines) = (fit(400.0, 2600.0, 0.3, 0.02), fit(700.0, 1500.0, 0.3, 0.02));
+        assert!(with(bends, -0.2, 0.15).bends() && with(refines, -0.2, 0.15).refines());
+        assert!(!with(bends, -0.2, 0.05).bends() && !with(refines, -0.2, 0.05).refines());
+        let better = |mean, error, prompt| with(fit(400.0, 2600.0, mean, error), prompt, 0.1).is_significantly_better();
+        assert!(better(0.3, 0.02, -9.0) && better(-0.4, 0.8, 0.5) && !better(-0.4, 0.8, 0.3));
+        assert!(!better(-0.4, 0.1, 0.5), "a loss of all messages that is probably no chance");
+        assert!(!fit(400.0, 2600.0, 0.3, 0.2).is_significantly_better());
+        assert!(with(bends, -0.5, 0.1).is_denied() && !with(bends, -0.3, 0.1).is_denied() && !bends.is_denied());
     }
 
     #[test]

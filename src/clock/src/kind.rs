@@ -69,6 +69,11 @@ impl BoundKind {
         BoundKind(BoundKind::WAITED | (u64::BITS - length.leading_zeros()) as u16)
     }
 
+    /// So many bits has the length of a message for which its receiver waited; none for other kinds.
+    pub(crate) fn length_of_waited(self) -> Option<u32> {
+        (self.0 >> 12 == BoundKind::WAITED >> 12).then(|| u32::from(self.0 & 0xfff))
+    }
+
     /// From the post of a receive to the end of the send of so many bytes that was blocked until then.
     pub fn blocked(length: u64) -> BoundKind {
         BoundKind(BoundKind::BLOCKED | (u64::BITS - length.leading_zeros()) as u16)

@@ -15,7 +15,7 @@ use super::late::AwaitedMessages;
 use super::windows::BoundTable;
 use crate::bounds::DirectedBounds;
 use clc_trace::workers::Workers;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// Corrections of every clock at the centre of every window, in ticks: `[clock][window]`.
@@ -119,6 +119,10 @@ const SHORTEST_SHARE: usize = 100;
 /// Half round trips in better windows, in units of the shortest ones, from which on messages are late. Chosen by hand: a smaller value takes ordinary
 /// delays for persistent ones, a larger one takes medians of messages that waited.
 const LATE: f64 = 3.0;
+/// Round trips are prompt that take no longer than this many of the shortest ones of their pair, and than so many times what observations are known to beside. Chosen by hand: with a larger value, those of a phase in which
+/// messages are late count; with a smaller one, jitter leaves few.
+const PROMPT: f64 = 1.2;
+const PROMPT_NOISE: f64 = 3.0;
 /// How much less is known from messages that lay there, in standard deviations. Chosen by hand: with a smaller value, many messages that lay outweigh
 /// few that were waited for; with a larger one, clocks that nothing else ties are loose.
 const LAIN: f64 = 30.0;
@@ -275,6 +279,20 @@ impl Observations {
         }
     }
 
+    /// A copy with the messages of prompt round trips. By how much a round trip takes longer than the shortest of its pair does not depend on the clocks, and two clocks are known to half of it there, whatever messages
+    /// of other times do.
+    pub(crate) fn prompt(&self) -> Observations {
+        let is_prompt = |trip: &TwoWay| {
+            let shortest = self.shortest_trips.get(&(trip.a, trip.b)).copied().unwrap_or(0.0);
+            trip.half_trip <= PROMPT * shortest + PROMPT_NOISE * self.precision
+        };
+        let mut part = self.part(|_| true);
+        part.two_way.retain(is_prompt);
+        let places: HashSet<(u32, u32, u32)> = part.two_way.iter().map(|trip| (trip.a, trip.b, trip.window)).collect();
+        part.one_way.retain(|seen| places.contains(&(seen.a.min(seen.b), seen.a.max(seen.b), seen.window)));
+        part
+    }
+
     /// A copy with the messages between the pairs of clocks that `keep` wants.
     pub(crate) fn of_pairs(&self, keep: impl Fn(u32, u32) -> bool) -> Observations {
         let mut part = self.part(|_| true);
@@ -356,6 +374,27 @@ mod tests {
     use super::*;
     use crate::bounds::Bound;
     use crate::kind::BoundKind;
+
+    #[test]
+    fn round_trips_are_prompt_that_are_hardly_longer_than_the_shortest() {
+        let trip = |a, window, half_trip| TwoWay { a, b: 2, window, middle: 0.0, half_trip, awaited: true, sigma: 1.0 };
+        let all = [trip(0, 0, 100.0), trip(0, 1, 135.0), trip(0, 2, 151.0), trip(1, 0, 300.0), trip(1, 2, 389.0)];
+        let one_way = all.iter().flat_map(|trip| {
+            let there = OneWay::new(trip.a, 2, trip.window, 0.0);
+            [there, OneWay { a: 2, b: trip.a, ..there }]
+        });
+        let seen = Observations {
+            one_way: one_way.chain([OneWay::new(0, 1, 0, 0.0)]).collect(),
+            two_way: all.to_vec(),
+            shortest_trips: BTreeMap::from([((0, 2), 100.0), ((1, 2), 300.0)]),
+            precision: 10.0,
+            ..Observations::default()
+        };
+        let prompt = seen.prompt();
+        let found: Vec<(u32, u32)> = prompt.two_way.iter().map(|trip| (trip.a, trip.window)).collect();
+        assert_eq!(found, [(0, 0), (0, 1), (1, 0), (1, 2)]);
+        assert_eq!(prompt.one_way.len(), 8, "both directions of each, and nothing without a round trip");
+    }
 
     #[test]
     fn two_directions_give_offset_and_latency() {

@@ -165,6 +165,8 @@ pub(crate) struct Jury<'a> {
     some: Option<[Observations; 2]>,
 }
 
+/// Messages in either half from which on prompt round trips tell anything. Chosen by hand: fewer are in so few stretches that errors are not known.
+const FEWEST_PROMPT: usize = 16;
 /// From so many directions on, some pairs of clocks choose the reading: what is best for one pair in four is so for all.
 const MANY: usize = 1024;
 
@@ -193,6 +195,26 @@ impl<'a> Jury<'a> {
         let jury = Jury::new(view, TrialScope { share: JUDGED as f64 / count as f64, stretches: PLACES, blocks });
         // Clocks are taken or refused by these errors. A choice of stiffness goes by those of stretches of equal length, which are larger: more clocks are as good as the best, and stiffer ones are taken.
         Jury { stretches: Stretches::with_messages(&jury.trial.halves, jury.trial.windows), ..jury }
+    }
+
+    /// The same with the messages of prompt round trips only. None if there are too few.
+    pub(crate) fn of_prompt(&self) -> Option<Jury<'a>> {
+        let whole = &self.trial;
+        let halves = [0, 1].map(|half| whole.halves[half].prompt());
+        let is_enough = halves.iter().all(|half| half.one_way.len() >= FEWEST_PROMPT);
+        is_enough.then(|| Jury {
+            stretches: Stretches::with_messages(&halves, whole.windows),
+            trial: Trial {
+                view: whole.view,
+                stretches: whole.stretches.clone(),
+                cuts: whole.cuts.clone(),
+                windows: whole.windows,
+                halves,
+                anchors: whole.anchors.clone(),
+                now: whole.now.clone(),
+            },
+            some: None,
+        })
     }
 
     /// The jury's windows, as seen by clocks on another grid.
@@ -246,16 +268,9 @@ impl<'a> Jury<'a> {
     }
 }
 
-/// How well clocks that are estimated by `choice`, each half of `view` from the other, predict the jury's messages.
-fn judged(
-    trial: &Trial<'_>,
-    like: &Problem<'_>,
-    jury: &Jury<'_>,
-    choice: Choice,
-    rounds: &[f64],
-    workers: Workers,
-) -> Score {
-    let half = |half: usize| {
+/// Clocks that are estimated by `choice` from either half of what is tried, on all windows of the view.
+fn estimates(trial: &Trial<'_>, like: &Problem<'_>, choice: Choice, rounds: &[f64], workers: Workers) -> Vec<Offsets> {
+    workers.map(2, |half| {
         let problem = Problem {
             windows: trial.windows,
             observations: &trial.halves[half],
@@ -269,17 +284,37 @@ fn judged(
             workers: Workers::ONE,
             ..*like
         };
-        let found = trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now));
-        jury.judge_half(&jury.trial.halves, half, &jury.seen(&trial.view.grid, &found), choice.reading)
-    };
+        trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now))
+    })
+}
+
+/// How well `estimates`, each from one half, predict the other half of the jury's messages.
+fn judged(grid: &Grid, estimates: &[Offsets], jury: &Jury<'_>, reading: Reading, workers: Workers) -> Score {
+    let half = |half: usize| jury.judge_half(&jury.trial.halves, half, &jury.seen(grid, &estimates[half]), reading);
     let mut score = Score::default();
-    workers.map(2, half).iter().for_each(|half| score.merge(half));
+    workers.map(estimates.len(), half).iter().for_each(|half| score.merge(half));
     score
 }
 
-/// How well clocks that are estimated by `choice` predict the messages of a jury of all.
-pub(crate) fn trial(jury: &Jury<'_>, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
-    judged(&jury.trial, like, jury, choice, LAST_ROUNDS, workers)
+/// Clocks that are estimated by a choice, each half of the messages from the other.
+pub(crate) struct HeldOut<'a> {
+    grid: &'a Grid,
+    estimates: Vec<Offsets>,
+    reading: Reading,
+    workers: Workers,
+}
+
+impl<'a> HeldOut<'a> {
+    /// The clocks by the messages of a jury of all.
+    pub(crate) fn new(jury: &Jury<'a>, like: &Problem<'_>, choice: Choice, workers: Workers) -> HeldOut<'a> {
+        let estimates = estimates(&jury.trial, like, choice, LAST_ROUNDS, workers);
+        HeldOut { grid: &jury.trial.view.grid, estimates, reading: choice.reading, workers }
+    }
+
+    /// How well they predict the messages of a jury that they were not made from.
+    pub(crate) fn judge(&self, jury: &Jury<'_>) -> Score {
+        judged(self.grid, &self.estimates, jury, self.reading, self.workers)
+    }
 }
 
 /// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with
@@ -337,7 +372,8 @@ struct ChoiceSearch<'a> {
 impl ChoiceSearch<'_> {
     /// How well a choice predicts messages, in the mean.
     fn consider(&mut self, trial: &Trial<'_>, choice: Choice) -> f64 {
-        let score = judged(trial, self.like, self.jury, choice, ROUNDS, self.workers);
+        let estimates = estimates(trial, self.like, choice, ROUNDS, self.workers);
+        let score = judged(&trial.view.grid, &estimates, self.jury, choice.reading, self.workers);
         let mean = score.mean();
         self.tried.push((score, choice));
         mean

@@ -1,6 +1,7 @@
 //! What the settled clocks are in the end, and how they compare with the recorded ones and with straight lines.
 
 use super::joined::{JoinedClocks, LinesBesideSteps};
+use super::prompt::PromptTrips;
 use super::start::misfits;
 use super::straight::{self, StraightClocks};
 use super::tied::tied;
@@ -14,11 +15,11 @@ use crate::latencies::Latencies;
 use crate::network::Problem;
 use crate::observations::{Observations, Offsets};
 use crate::quickest::half_trip;
-use crate::selection::{Choice, Jury, trial};
+use crate::selection::{Choice, HeldOut, Jury};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 use clc_trace::Ticks;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle. Chosen by hand: a larger
 /// part may keep messages longer than they took, a smaller one gives back less of their latency.
@@ -112,22 +113,30 @@ impl Estimator {
         let (table, joined) = rivals;
         let (seen, solved) = (problem.observations, &view.now);
         let jury = Jury::of_all(&view);
-        let (mut estimated, measured) =
-            (trial(&jury, problem, choice, self.workers), jury.judge(recorded, self.workers));
         let workers = self.workers;
+        let held_out = HeldOut::new(&jury, problem, choice, workers);
+        let (mut estimated, measured) = (held_out.judge(&jury), jury.judge(recorded, workers));
         let judge = |offsets: &Offsets| jury.judge(offsets, workers);
         let own = OnceCell::new();
+        let prompt = OnceCell::new();
+        let prompt = || prompt.get_or_init(|| PromptTrips::new(&jury, &held_out, solved, workers)).as_ref();
+        let when_prompt = Cell::new(false);
+        let is_better_when_prompt = |rows: &Offsets| {
+            when_prompt.set(prompt().is_some_and(|prompt| prompt.speak_for(rows)));
+            when_prompt.get()
+        };
         let rivals = self.straight(table, seen, &view.grid, problem.clocks).into_iter();
         let rivals = rivals.map(|rival| (self.grounds(&rival, &view, seen, unmeasured(map)), rival));
         // Most lines are where no score helps them.
         let rivals = rivals.filter(|(grounds, _)| grounds.any());
         let mut rivals = rivals.map(|(grounds, rival)| (judge(&rival.composition.offsets), grounds, rival));
-        let takes_its_place = |score: &Score, grounds: LineGrounds| {
+        let takes_its_place = |score: &Score, grounds: LineGrounds, rows: &Offsets| {
             let gain = score.gain(&estimated);
             let as_good = || gain.is_no_loss() && score.gain(own.get_or_init(|| judge(solved))).is_no_loss();
             grounds.fits && as_good()
                 || grounds.possible && gain.is_feigned_loss()
                 || grounds.waits && gain.is_loss_of_late_messages()
+                || grounds.possible && is_better_when_prompt(rows)
         };
         let (mut taken, mut without_steps) = (None, None);
         let joined = joined.filter(|joined| straight::differ(&joined.beside_steps, solved, seen));
@@ -136,9 +145,9 @@ impl Estimator {
             // Curves that are elsewhere than lines throughout the run do not bend as clocks do: late messages of a part of it pull them.
             let pulled = !straight::are_near(&joined.beside_steps, solved, seen.precision);
             let feigned = score.gain(&estimated).is_loss_of_the_possible(seen.are_late() || pulled);
-            feigned || !straight::are_possible(solved, seen)
+            feigned || !straight::are_possible(solved, seen) || is_better_when_prompt(&joined.beside_steps)
         });
-        let rival = rivals.find(|(score, grounds, _)| takes_its_place(score, *grounds));
+        let rival = rivals.find(|(score, grounds, rival)| takes_its_place(score, *grounds, &rival.composition.offsets));
         let rival = rival.map(|(score, _, rival)| (score, rival));
         // Of many clocks the mean of many round trips tells more than the quickest messages, if it tells about the same.
         let is_worse = |(score, joined): &(Score, JoinedClocks)| {
@@ -161,6 +170,8 @@ impl Estimator {
         }
         self.gain = Some(estimated.gain(&measured));
         let result = taken.as_ref().unwrap_or(solved);
+        self.straight_when_prompt = taken.is_some() && when_prompt.get();
+        self.prompt_gain = prompt().map(|prompt| prompt.gain(taken.as_ref(), recorded));
         self.unmeasured = self.without_offsets(map, &view.grid, result).map(|(rows, anywhere)| {
             let score = judge(&rows);
             let contradiction = recorded::largest_difference(&map.offsets);
@@ -217,7 +228,7 @@ impl Estimator {
         let is_worse = lines.as_ref().is_some_and(|lines| straight::is_worse(result, worst(lines), seen));
         let strayed = taken.is_none() && of_hulls.is_some_and(has_run_away)
             || may_follow && of_regression.is_some_and(follows)
-            || is_worse
+            || is_worse && !self.one_way
             || taken.is_none() && straight::drift_away(&view.now, &view.grid, seen, self.resolution)
             || self.one_way && !straight::are_crystals(result, &view.grid);
         (strayed, instead)

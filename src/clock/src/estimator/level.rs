@@ -5,6 +5,7 @@ use super::waits::goes_one_way;
 use super::{COARSE, Decision, Estimator, FIRST, STRAYED, UNKNOWN, groups, unmeasured, whole};
 use crate::Method;
 use crate::anchor::Anchor;
+use crate::both_sides::are_never_so_slow;
 use crate::clock_map::ClockMap;
 use crate::estimator::observed_windows;
 use crate::grid::Grid;
@@ -51,6 +52,7 @@ impl Estimator {
         let beginning = !self.begun && prepared.is_some() && !table.waits.classes.is_empty();
         self.begun |= beginning;
         self.one_way |= beginning && goes_one_way(table);
+        self.too_slow |= self.one_way && unmeasured(map) && are_never_so_slow(table, &now, self.resolution);
         let tables = (table, prepared.as_ref());
         let (seen, anchors) = self.observations(prepared.as_ref().unwrap_or(table), &grid, &now, map);
         let fixed = self.fixed(&seen, map);

@@ -10,6 +10,7 @@ mod knots;
 mod level;
 mod levelled;
 mod placed;
+mod prompt;
 mod recorded;
 mod report;
 mod seen_by;
@@ -125,10 +126,16 @@ pub struct Estimator {
     begun: bool,
     /// Whether waits tell the clocks of traffic that goes one way only.
     one_way: bool,
+    /// Whether recorded clocks without offsets say of messages between some of them, which go one way, that they take longer than any network does.
+    too_slow: bool,
     /// Whether some clocks are tied by messages that come back around cycles of several clocks only.
     around: bool,
     /// How much better than the recorded clocks the estimated ones predict messages.
     gain: Option<Gain>,
+    /// The same for messages of prompt round trips.
+    prompt_gain: Option<Gain>,
+    /// Whether messages of prompt round trips alone speak for straight lines in the place of curves.
+    straight_when_prompt: bool,
     /// How the estimate compares with recorded offsets before it is brought to them.
     by_messages: Option<AtOffsets>,
     /// How clocks without recorded offsets compare, if there are any.
@@ -196,8 +203,11 @@ impl Estimator {
             spare: 1,
             begun: false,
             one_way: false,
+            too_slow: false,
             around: false,
             gain: None,
+            prompt_gain: None,
+            straight_when_prompt: false,
             by_messages: None,
             unmeasured: None,
             straight: None,

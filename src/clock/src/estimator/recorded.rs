@@ -309,8 +309,11 @@ impl Estimator {
             late: self.observations.are_late(),
             offset_error,
             one_way: self.one_way,
+            too_slow: self.too_slow,
             round_trips: half_trip.is_some(),
             gain: self.gain,
+            prompt_gain: self.prompt_gain,
+            straight_when_prompt: self.straight_when_prompt,
             straight: self.straight.is_some(),
             steep: self.method_of_lines() == Method::Network
                 && are_steep(&self.offsets, grid, &self.observations, self.resolution),

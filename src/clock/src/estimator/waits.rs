@@ -44,7 +44,8 @@ impl Estimator {
         let lengths = LengthTimes::of(table, grid.count, now, &anchors, self.reference);
         let of_lengths = (!lengths.is_empty()).then(|| lengths.levelled(table.clone()));
         let levelled = levelled(of_lengths.as_ref().unwrap_or(table)).or(of_lengths);
-        let both = from_both_sides(levelled.as_ref().unwrap_or(table), grid, now, &anchors, self.reference);
+        let table = levelled.as_ref().unwrap_or(table);
+        let both = from_both_sides(table, grid, now, &anchors, self.reference, self.resolution);
         both.or(levelled)
     }
 
