@@ -187,6 +187,11 @@ pub(crate) fn choose(
         return Ok(Selected::refused(objection, before));
     }
     let mut gain = fit.and_then(|fit| fit.gain).map_or(String::new(), evidence);
+    if let Some(fit) = fit.filter(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()))
+        && let Some(prompt) = fit.prompt_gain.filter(|_| fit.is_significantly_better())
+    {
+        gain += &format!(", those of prompt round trips better by {:.2} ± {:.2}", prompt.mean, prompt.error);
+    }
     if fit.is_some_and(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()) && left.is_hopeless(&fit, &remains)) {
         let early = duration(Ticks(left.mean as i64).seconds(resolution));
         gain += &format!("; with the recorded clocks, receives are too early by {early} on average");
@@ -199,11 +204,6 @@ pub(crate) fn choose(
     } else {
         "the estimated clocks agree better with the messages".to_owned()
     };
-    if let Some(fit) = fit.filter(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()))
-        && let Some(prompt) = fit.prompt_gain.filter(|_| fit.is_significantly_better())
-    {
-        gain += &format!(", those of prompt round trips better by {:.2} ± {:.2}", prompt.mean, prompt.error);
-    }
     let straight = match fit {
         Some(fit) if fit.straight_when_prompt => {
             "; straight lines predict those of prompt round trips better than curves"

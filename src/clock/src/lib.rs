@@ -38,6 +38,7 @@ mod crossings;
 mod curves;
 mod delays;
 pub mod directions;
+mod edge;
 mod estimate;
 pub mod estimator;
 pub mod evidence;

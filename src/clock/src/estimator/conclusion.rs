@@ -119,7 +119,11 @@ impl Estimator {
         let judge = |offsets: &Offsets| jury.judge(offsets, workers);
         let own = OnceCell::new();
         let prompt = OnceCell::new();
-        let prompt = || prompt.get_or_init(|| PromptTrips::new(&jury, &held_out, solved, workers)).as_ref();
+        // What waits tell of messages that go one way are no round trips.
+        let prompt = || {
+            let new = || if self.one_way { None } else { PromptTrips::new(&jury, &held_out, solved, workers) };
+            prompt.get_or_init(new).as_ref()
+        };
         let when_prompt = Cell::new(false);
         let is_better_when_prompt = |rows: &Offsets| {
             when_prompt.set(prompt().is_some_and(|prompt| prompt.speak_for(rows)));

@@ -4,7 +4,7 @@
 //! these. Lines that no message contradicts are then the better clocks, since clocks that bend by more than messages take leave no such line.
 
 use super::Estimator;
-use super::straight::{EARLY, FEW, are_drifts, steepest};
+use super::straight::{EARLY, FEW, USUAL, are_drifts, steepest};
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
 use crate::joined_hulls::join;
@@ -17,9 +17,6 @@ use std::borrow::Cow;
 
 /// Most clocks that are joined: with more, it would take seconds where all talk to all.
 const MOST: usize = 256;
-
-/// Drifts of clocks usually differ by this part of one: crystals are specified to 20 to 50 ppm.
-const USUAL: f64 = 30e-6;
 
 /// What straight lines make of all clocks.
 pub(super) struct JoinedClocks {

@@ -188,7 +188,13 @@ impl Estimator {
             plan.fresh = self.starting_from_ends(measured, grid, now, problem).or(plan.fresh);
         }
         if self.model != Method::Network && self.grid.is_some() {
-            plan.lines = self.lines(prepared.unwrap_or(measured), problem.observations, grid, problem.clocks);
+            plan.lines = self.lines(
+                prepared.unwrap_or(measured),
+                problem.observations,
+                grid,
+                problem.clocks,
+                !problem.anchors.is_empty(),
+            );
             if plan.lines.is_none() {
                 self.model = Method::Network;
             }

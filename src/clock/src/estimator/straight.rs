@@ -7,6 +7,7 @@ use super::Estimator;
 use super::knots::STEEPEST;
 use crate::Method;
 use crate::anchor::Anchor;
+use crate::edge::{EdgePrior, edges};
 use crate::grid::Grid;
 use crate::hull::{Limit, Steepest, hulls};
 use crate::observations::{Observations, Offsets, OneWay};
@@ -227,6 +228,11 @@ fn drift_apart(rows: &Offsets) -> f64 {
     (high - low).max(0.0)
 }
 
+/// Drifts of clocks usually differ by this part of one: crystals are specified to 20 to 50 ppm.
+pub(super) const USUAL: f64 = 30e-6;
+/// Messages that take less than that, in seconds, are as quick as each other where an edge of what they take is looked for. Chosen by hand: networks of clusters take one to two millionths.
+const QUICK: f64 = 1e-6;
+
 /// From the first to the last window, in ticks.
 fn length(grid: &Grid) -> f64 {
     grid.width as f64 * grid.count.saturating_sub(1) as f64
@@ -286,19 +292,31 @@ impl Estimator {
         })
     }
 
-    /// Straight lines per pair and segment, composed to corrections of all clocks. None if there are too few messages for any.
+    /// Straight lines per pair and segment, composed to corrections of all clocks. None if there are too few messages for any. `measured` if any offset was recorded: what messages that go one way tell without is not needed then.
     pub(super) fn lines(
         &mut self,
         table: &BoundTable,
         seen: &Observations,
         grid: &Grid,
         clocks: usize,
+        measured: bool,
     ) -> Option<Offsets> {
         let segment = ((self.limits.segment * self.resolution as f64 / grid.width as f64) as u32).max(2);
         let lines = match self.model {
             Method::Hull => {
                 let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
-                hulls(limits, segment, steepest(grid))
+                let limits: Vec<Limit> = limits.collect();
+                let mut lines = hulls(limits.iter().copied(), segment, steepest(grid));
+                if !measured && segment as usize >= grid.count {
+                    let of = |drift: f64| drift * grid.width as f64;
+                    let prior = EdgePrior {
+                        usual: of(USUAL),
+                        steepest: of(CRYSTALS),
+                        known: (QUICK * self.resolution as f64).max(1.0),
+                    };
+                    lines.extend(edges(&limits, &lines, prior));
+                }
+                lines
             }
             _ => regression(seen, segment, self.limits.confidence),
         };
