@@ -12,8 +12,6 @@ const NARROW: usize = 14;
 
 /// A vector register.
 type Lanes = [f64; LANES];
-/// One for each row of a group.
-type Group = [Lanes; LANES];
 
 /// A symmetric matrix, in the order in which it is eliminated.
 pub(super) trait Rows {
@@ -158,8 +156,8 @@ impl Band {
     fn eliminate_groups(&mut self, right: &mut [f64], count: usize, of: &impl Rows) {
         let (stride, width, length) = (self.stride, self.width, right.len());
         let chunks = stride / LANES;
-        // The rows of a group before they are divided by their pivots, side by side.
-        let mut sources: Vec<Group> = vec![[[0.0; LANES]; LANES]; chunks];
+        // The rows of a group before they are divided by their pivots. Side by side in one list, compilers would multiply across them.
+        let mut sources: [Vec<Lanes>; LANES] = std::array::from_fn(|_| vec![[0.0; LANES]; chunks]);
         let whole = count - count % LANES;
         for begin in (0..whole).step_by(LANES) {
             self.append(begin + LANES + width, length, of);
@@ -168,38 +166,42 @@ impl Band {
             for pivot in 0..LANES {
                 let row = &mut rows[pivot * chunks..][..chunks];
                 for before in 0..pivot {
-                    let factor = sources[0][before][pivot] * inverses[before];
-                    for (entries, sources) in row.iter_mut().zip(&sources) {
+                    let source = &sources[before][..chunks];
+                    let factor = source[0][pivot] * inverses[before];
+                    for place in 0..chunks {
+                        let mut left = row[place];
                         for lane in 0..LANES {
-                            entries[lane] -= factor * sources[before][lane];
+                            left[lane] -= factor * source[place][lane];
                         }
+                        row[place] = left;
                     }
                     right[begin + pivot] -= factor * knowns[before];
                 }
-                row.iter().zip(&mut sources).for_each(|(entries, sources)| sources[pivot] = *entries);
+                sources[pivot].copy_from_slice(row);
                 inverses[pivot] = usable_inverse(row[0][pivot]);
                 row[0][pivot] = inverses[pivot];
                 knowns[pivot] = right[begin + pivot];
             }
-            for (group, rows) in rows.chunks_exact_mut(LANES * chunks).enumerate().take(chunks).skip(1) {
-                let sources = &sources[group..];
-                // By row, and by what it is taken from.
-                let mut factors: Group = [[0.0; LANES]; LANES];
-                for row in 0..LANES {
-                    for pivot in 0..LANES {
-                        factors[row][pivot] = sources[0][pivot][row] * inverses[pivot];
-                    }
-                }
+            let [a, b, c, d] = &sources;
+            let (a, b, c, d) = (&a[..chunks], &b[..chunks], &c[..chunks], &d[..chunks]);
+            for group in 1..chunks {
+                let Some(rows) = rows.get_mut(group * LANES * chunks..(group + 1) * LANES * chunks) else { break };
                 let first = begin + group * LANES;
-                for (factors, right) in factors.iter().zip(right.iter_mut().skip(first)) {
-                    for pivot in 0..LANES {
-                        *right -= factors[pivot] * knowns[pivot];
+                let (a, b, c, d) = (&a[group..], &b[group..], &c[group..], &d[group..]);
+                for row in 0..LANES {
+                    let factors = [
+                        a[0][row] * inverses[0],
+                        b[0][row] * inverses[1],
+                        c[0][row] * inverses[2],
+                        d[0][row] * inverses[3],
+                    ];
+                    if let Some(right) = right.get_mut(first + row) {
+                        for pivot in 0..LANES {
+                            *right -= factors[pivot] * knowns[pivot];
+                        }
                     }
+                    subtract(&mut rows[row * chunks..][..chunks - group], factors, (a, b, c, d));
                 }
-                // With two rows at once, all factors stay in registers.
-                let (one, two) = rows.split_at_mut(2 * chunks);
-                subtract_both(one, &factors[0], &factors[1], sources);
-                subtract_both(two, &factors[2], &factors[3], sources);
             }
         }
         self.append(length, length, of);
@@ -262,26 +264,31 @@ impl Band {
     }
 }
 
-/// Takes from the entries of two rows what each of four others has in common with them, one after the other, by its factor for either row.
+/// Takes from the entries of a row what each of four others has in common with it, one after the other, by its factor.
 #[inline(always)]
-fn subtract_both(rows: &mut [Lanes], one: &Lanes, two: &Lanes, sources: &[Group]) {
-    let (first, second) = rows.split_at_mut(rows.len() / 2);
-    for ((sources, first), second) in sources.iter().zip(first).zip(second) {
-        subtract(first, one, sources);
-        subtract(second, two, sources);
-    }
-}
-
-/// Takes four others, each by its factor, one after the other.
-#[inline(always)]
-fn subtract(entries: &mut Lanes, factors: &Lanes, sources: &Group) {
-    let mut left = *entries;
-    for pivot in 0..LANES {
+fn subtract(
+    entries: &mut [Lanes],
+    [of_a, of_b, of_c, of_d]: [f64; LANES],
+    (a, b, c, d): (&[Lanes], &[Lanes], &[Lanes], &[Lanes]),
+) {
+    let count = entries.len();
+    let (a, b, c, d) = (&a[..count], &b[..count], &c[..count], &d[..count]);
+    for place in 0..count {
+        let mut left = entries[place];
         for lane in 0..LANES {
-            left[lane] -= factors[pivot] * sources[pivot][lane];
+            left[lane] -= of_a * a[place][lane];
         }
+        for lane in 0..LANES {
+            left[lane] -= of_b * b[place][lane];
+        }
+        for lane in 0..LANES {
+            left[lane] -= of_c * c[place][lane];
+        }
+        for lane in 0..LANES {
+            left[lane] -= of_d * d[place][lane];
+        }
+        entries[place] = left;
     }
-    *entries = left;
 }
 
 /// Of a matrix that is there.
