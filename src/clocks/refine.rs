@@ -26,7 +26,6 @@ use clc_engine::replay::latest::Begins;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, OwnTimeline, Result, Ticks};
-use std::sync::Arc;
 
 /// A measurement within a node is off by no more than this many seconds, however long the shortest message of the trace waited: those that are implied by a few broadcasts take
 /// hundreds of microseconds.
@@ -446,11 +445,9 @@ fn adopt(
     progress: &dyn Progress,
 ) -> Result<()> {
     // Rounding can make equal what was apart, and then the order of a timeline's locations may be another one.
-    let mut disordered = [0i64];
-    for timeline in &loaded.program.timelines {
-        let places = (0..timeline.len()).map(|event| timeline.position(event));
-        disordered[0] |= i64::from(!places.is_sorted());
-    }
+    let timelines = &loaded.program.timelines;
+    let sorted = opened.workers.map(timelines.len(), |local| timelines[local].is_in_order());
+    let mut disordered = [i64::from(sorted.contains(&false))];
     transport.all_reduce(ReduceOp::Max, &mut disordered)?;
     if disordered[0] != 0 {
         let latency = loaded.program.latency;
@@ -474,7 +471,7 @@ fn adopt(
     agree(transport, outcome)?;
     let ends = span(transport, loaded, refined)?;
     let shift = ends.map_or(0, |(first, _)| (-first).max(0));
-    loaded.program.timelines.iter_mut().for_each(|timeline| Arc::make_mut(timeline).shift(shift));
+    loaded.program.shift(opened.workers, shift);
     loaded.shift = Ticks(shift);
     loaded.span = ends.map(|(first, last)| (Ticks(first + shift), Ticks(last + shift)));
     Ok(())

@@ -5,9 +5,10 @@ use clc_clock::{Clock, ClockCursor, Method, RefinedClocks};
 use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::matching::sync::EventClock;
 use clc_engine::replay::program::Program;
 use clc_trace::workers::Workers;
-use clc_trace::{ClockOffset, EventNumber, OwnTimeline, Result, Ticks, TimelineNumber};
+use clc_trace::{ClockOffset, EventNumber, OwnTimeline, Places, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 use std::collections::BTreeMap;
 
@@ -81,6 +82,29 @@ pub struct LocalTrace {
     pub latency_basis: LatencyBasis,
 }
 
+/// The clocks of a timeline, each where its last time was.
+struct LocationCursors<'a> {
+    /// By location; one for all of them if there is one only.
+    cursors: Vec<ClockCursor<'a>>,
+    /// Added to their times, in ticks.
+    shift: i64,
+}
+
+impl EventClock for LocationCursors<'_> {
+    fn map(&mut self, places: &Places, first: usize, recorded: &[i64], times: &mut [i64]) {
+        if let [one] = &mut self.cursors[..] {
+            one.map_all(recorded, times);
+        } else {
+            for (event, (time, recorded)) in (first..).zip(times.iter_mut().zip(recorded)) {
+                *time = self.cursors[places.location(event) as usize].map(Ticks(*recorded)).0;
+            }
+        }
+        if self.shift != 0 {
+            times.iter_mut().for_each(|time| *time += self.shift);
+        }
+    }
+}
+
 impl LoadedLocation {
     /// The clock that readers of the trace see, through the offsets as they were recorded.
     ///
@@ -113,10 +137,8 @@ impl LocalTrace {
     pub(crate) fn retime(&mut self, workers: Workers, clocks: &RefinedClocks) {
         let numbers: Vec<TimelineNumber> =
             (0..self.locations.len()).map(|local| self.program.number(LocalTimeline::at(local))).collect();
-        self.program.retime(workers, |local| {
-            let mut cursor = clocks.of(numbers[local]).cursor();
-            move |_, raw| cursor.map(Ticks(raw)).0
-        });
+        self.program
+            .retime(workers, |local| LocationCursors { cursors: vec![clocks.of(numbers[local]).cursor()], shift: 0 });
     }
 
     /// Whether times by these clocks are those by the clocks of the locations ([`LocalTrace::retime_by_locations`]).
@@ -132,9 +154,8 @@ impl LocalTrace {
     pub(crate) fn retime_by_locations(&mut self, workers: Workers) {
         let (locations, shift) = (&self.locations, self.shift.0);
         self.program.retime(workers, |local| {
-            let mut cursors: Vec<ClockCursor<'_>> =
-                locations[local].iter().map(|location| location.clock.cursor()).collect();
-            move |location, raw| cursors[location as usize].map(Ticks(raw)).0 + shift
+            let cursors = locations[local].iter().map(|location| location.clock.cursor()).collect();
+            LocationCursors { cursors, shift }
         });
     }
 

@@ -27,6 +27,7 @@
 #![deny(clippy::cast_lossless)]
 
 pub mod anchor;
+mod band;
 mod banded;
 pub mod both_sides;
 pub mod bounds;

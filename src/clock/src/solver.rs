@@ -1,7 +1,7 @@
 //! The linear system of [`super::network`]: solved directly with few clocks ([`super::cholesky`]), else by conjugate gradients
 //! ([`super::gradients`]). Its unknowns are by how much the corrections are to be changed. Everything is in a fixed order: the same bits every time.
 
-use super::cholesky::Banded;
+use super::cholesky::{Symmetric, solve};
 pub(super) use super::gradients::Tolerance;
 use super::gradients::{Gradients, Tie};
 use clc_trace::workers::Workers;
@@ -29,10 +29,47 @@ pub(super) struct System<'a> {
 
 #[derive(Debug)]
 enum Joint {
-    /// The matrix, and the place of each clock that is not fixed.
-    Direct(Banded, Vec<Option<usize>>),
+    /// What a direct solution needs.
+    Direct(DirectTies),
     /// One by one.
     Ties(Vec<Tie>),
+}
+
+/// What ties clocks to each other, as sums by window.
+#[derive(Debug)]
+struct DirectTies {
+    /// The place of each clock that is not fixed.
+    places: Vec<Option<usize>>,
+    /// The clocks at these places.
+    free: Vec<usize>,
+    /// Weights on the diagonal, a row of windows per place.
+    own: Vec<f64>,
+    /// By two places, the smaller one first: where their row is among the weights that join clocks. Each pair that is not tied has none.
+    rows: Vec<Option<usize>>,
+    /// A row of windows per pair.
+    joint: Vec<f64>,
+}
+
+impl DirectTies {
+    fn new(places: Vec<Option<usize>>, windows: usize) -> Self {
+        let free: Vec<usize> = places.iter().enumerate().filter_map(|(clock, place)| place.map(|_| clock)).collect();
+        let (own, rows) = (vec![0.0; free.len() * windows], vec![None; free.len() * free.len()]);
+        DirectTies { places, free, own, rows, joint: Vec::new() }
+    }
+
+    /// The rows of two clocks, and of what joins them; empty where one of them is fixed.
+    fn of_pair(&mut self, [a, b]: [u32; 2], windows: usize) -> Option<([&mut [f64]; 2], &mut [f64])> {
+        let [a, b] = [a, b].map(|clock| self.places[clock as usize]);
+        let row = |place: Option<usize>| place.map_or(0..0, |place| place * windows..(place + 1) * windows);
+        let own = self.own.get_disjoint_mut([row(a), row(b)]).ok()?;
+        let Some((a, b)) = a.zip(b) else { return Some((own, &mut [])) };
+        let (joint, count) = (&mut self.joint, self.free.len());
+        let begin = *self.rows[a.min(b) * count + a.max(b)].get_or_insert_with(|| {
+            joint.resize(joint.len() + windows, 0.0);
+            joint.len() - windows
+        });
+        Some((own, &mut joint[begin..begin + windows]))
+    }
 }
 
 impl<'a> System<'a> {
@@ -47,7 +84,7 @@ impl<'a> System<'a> {
             free += usize::from(!is_fixed(clock));
         }
         let joint = match free {
-            ..=FEW => Joint::Direct(Banded::new(free * windows, 2 * free), places),
+            ..=FEW => Joint::Direct(DirectTies::new(places, windows)),
             _ => Joint::Ties(Vec::new()),
         };
         let [own, stiffness, slopes, right] = [0; 4].map(|_| vec![0.0; clocks * windows]);
@@ -79,11 +116,16 @@ impl<'a> System<'a> {
             right_b[window as usize] += weight * miss;
         };
         match &mut self.joint {
-            Joint::Direct(matrix, places) => {
-                let mut of_pair = matrix.pair(places[a as usize], places[b as usize]);
+            Joint::Direct(sums) => {
+                let Some(([own_a, own_b], joint)) = sums.of_pair([a, b], self.windows) else { return };
                 for (window, miss, weight) in ties {
                     pull(window, miss, weight);
-                    of_pair.add(window as usize, weight);
+                    for own in [own_a.get_mut(window as usize), own_b.get_mut(window as usize)].into_iter().flatten() {
+                        *own += weight;
+                    }
+                    if let Some(joint) = joint.get_mut(window as usize) {
+                        *joint -= weight;
+                    }
                 }
             }
             Joint::Ties(all) => all.extend(ties.map(|(window, miss, weight)| {
@@ -129,7 +171,7 @@ impl<'a> System<'a> {
             return;
         }
         match std::mem::replace(&mut self.joint, Joint::Ties(Vec::new())) {
-            Joint::Direct(matrix, places) => self.direct(matrix, &places, x, workers),
+            Joint::Direct(ties) => self.direct(&ties, x, workers),
             Joint::Ties(ties) => {
                 let wide = self.clocks();
                 let turned = |rows: &[f64]| -> Vec<f64> {
@@ -149,37 +191,108 @@ impl<'a> System<'a> {
         }
     }
 
-    fn direct(&self, mut matrix: Banded, places: &[Option<usize>], x: &mut [f64], workers: Workers) {
-        let narrow = matrix.width() / 2;
-        let mut change = vec![0.0; narrow * self.windows];
-        let free = || places.iter().enumerate().filter_map(|(clock, place)| Some((clock, (*place)?)));
-        for (clock, place) in free() {
-            for window in 0..self.windows {
-                let (k, here) = (self.place(clock, window), window * narrow + place);
-                change[here] = self.right[k];
-                matrix.add(here, here, self.own[k]);
-                if window + 1 < self.windows {
-                    let slope = self.slopes[k];
-                    matrix.add(here, here, slope);
-                    matrix.add(here + narrow, here + narrow, slope);
-                    matrix.add(here, here + narrow, -slope);
-                }
-                let weight = self.stiffness[k];
-                if weight != 0.0 {
-                    let (before, after) = (here - narrow, here + narrow);
-                    matrix.add(before, before, weight);
-                    matrix.add(here, here, 4.0 * weight);
-                    matrix.add(after, after, weight);
-                    matrix.add(before, here, -2.0 * weight);
-                    matrix.add(here, after, -2.0 * weight);
-                    matrix.add(before, after, weight);
-                }
-            }
+    fn direct(&self, ties: &DirectTies, x: &mut [f64], workers: Workers) {
+        let free = ties.free.len();
+        let mut change = vec![0.0; free * self.windows];
+        for (place, &clock) in ties.free.iter().enumerate() {
+            let right = &self.right[self.place(clock, 0)..self.place(clock + 1, 0)];
+            change.iter_mut().skip(place).step_by(free).zip(right).for_each(|(change, right)| *change = *right);
         }
-        matrix.solve(&mut change, workers);
-        for (clock, place) in free() {
+        solve(&DirectMatrix::new(self, ties), 2 * free, &mut change, workers);
+        for (place, &clock) in ties.free.iter().enumerate() {
             let row = &mut x[clock * self.windows..(clock + 1) * self.windows];
-            row.iter_mut().zip(change.iter().skip(place).step_by(narrow)).for_each(|(x, change)| *x += change);
+            row.iter_mut().zip(change.iter().skip(place).step_by(free)).for_each(|(x, change)| *x += change);
+        }
+    }
+}
+
+/// The matrix of a direct solution: unknowns lie window by window, in each the clocks that are not fixed.
+struct DirectMatrix<'a> {
+    system: &'a System<'a>,
+    ties: &'a DirectTies,
+    /// Of each place, those with which it is tied, and where the row of their pair begins: ascending.
+    tied: Vec<Vec<(usize, usize)>>,
+}
+
+impl<'a> DirectMatrix<'a> {
+    fn new(system: &'a System<'a>, ties: &'a DirectTies) -> Self {
+        let count = ties.free.len();
+        let of_place = |place: usize| {
+            let row = |other: usize| Some((other, ties.rows[place.min(other) * count + place.max(other)]?));
+            (0..count).filter_map(row).collect()
+        };
+        DirectMatrix { system, ties, tied: (0..count).map(of_place).collect() }
+    }
+
+    /// The window, the place and the place in rows of clocks of an unknown.
+    #[inline(always)]
+    fn of_row(&self, row: usize) -> (usize, usize, usize) {
+        let (window, place) = (row / self.ties.free.len(), row % self.ties.free.len());
+        (window, place, self.system.place(self.ties.free[place], window))
+    }
+
+    /// The entry on the diagonal: as if those of one window after the other were added.
+    #[inline(always)]
+    fn diagonal(&self, window: usize, place: usize, at: usize) -> f64 {
+        let System { windows, own, stiffness, slopes, .. } = self.system;
+        let mut sum = self.ties.own[place * windows + window];
+        if window > 0 {
+            sum += slopes[at - 1];
+            sum += stiffness[at - 1];
+        }
+        sum += own[at];
+        let last = window + 1 == *windows;
+        if !last {
+            sum += slopes[at];
+        }
+        sum += 4.0 * stiffness[at];
+        if last { sum } else { sum + stiffness[at + 1] }
+    }
+
+    /// What joins an unknown to that of the next window, which there is.
+    #[inline(always)]
+    fn next(&self, at: usize) -> f64 {
+        let System { stiffness, slopes, .. } = self.system;
+        0.0 - slopes[at] - 2.0 * stiffness[at] - 2.0 * stiffness[at + 1]
+    }
+
+    /// What joins it to the one after that, which there is.
+    #[inline(always)]
+    fn far(&self, at: usize) -> f64 {
+        self.system.stiffness[at + 1]
+    }
+}
+
+impl Symmetric for DirectMatrix<'_> {
+    #[inline(always)]
+    fn behind(&self, row: usize, mut put: impl FnMut(usize, f64)) {
+        let (window, place, at) = self.of_row(row);
+        let (free, windows) = (self.ties.free.len(), self.system.windows);
+        put(row, self.diagonal(window, place, at));
+        for &(other, begin) in self.tied[place].iter().filter(|tied| tied.0 > place) {
+            put(row + other - place, self.ties.joint[begin + window]);
+        }
+        if window + 1 < windows {
+            put(row + free, self.next(at));
+        }
+        if window + 2 < windows {
+            put(row + 2 * free, self.far(at));
+        }
+    }
+
+    #[inline(always)]
+    fn before(&self, row: usize, mut put: impl FnMut(usize, f64)) {
+        let (window, place, at) = self.of_row(row);
+        let free = self.ties.free.len();
+        put(row, self.diagonal(window, place, at));
+        for &(other, begin) in self.tied[place].iter().filter(|tied| tied.0 < place) {
+            put(row + other - place, self.ties.joint[begin + window]);
+        }
+        if window > 0 {
+            put(row - free, self.next(at - 1));
+        }
+        if window > 1 {
+            put(row - 2 * free, self.far(at - 2));
         }
     }
 }

@@ -43,6 +43,11 @@ impl EventList {
         self.some(0..self.len())
     }
 
+    /// All of them as they lie in memory, unless the list is mirrored.
+    pub(crate) fn as_slice(&self) -> Option<&[u32]> {
+        self.mirrored.is_none().then_some(&self.events[..])
+    }
+
     /// Those at these places, in the direction of the replay.
     pub(crate) fn some(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = u32> + '_ {
         places.map(|place| self.at(place))

@@ -1,5 +1,7 @@
 //! Other times of the visited events of a timeline: how much later they are than those it has.
 
+use crate::matching::times::BLOCK;
+
 /// Times as what they are later than others: clocks differ by little more in the end than at the beginning.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RelativeTimes {
@@ -94,35 +96,44 @@ impl RelativeTimes {
         }
     }
 
-    /// Some of the others, which follow each other from event `first` on, become what `new` makes of an event and its time here; these stay as they are. Once for all events, and then
-    /// [`RelativeTimes::rebase`] with the same `base`: how much later the first one is then.
+    /// Some of the others, at most [`BLOCK`] that follow each other from event `first` on, become what `new` puts in their place: it gets the times here, which stay as they are. Once for
+    /// all events, and then [`RelativeTimes::rebase`] with the same `base`: how much later the first one is then.
     #[inline(always)]
     pub(crate) fn renew_others(
         &mut self,
         first: usize,
         others: &mut [i64],
         base: i64,
-        mut new: impl FnMut(usize, i64) -> i64,
+        new: impl FnOnce(&[i64], &mut [i64]),
     ) {
-        let mut done = 0;
+        let mut times = [0; BLOCK];
+        let times = &mut times[..others.len()];
+        times.copy_from_slice(others);
+        match &self.more {
+            Differences::Narrow(more) => times.iter_mut().zip(&more[first..]).for_each(|(time, more)| {
+                *time = time.wrapping_add(self.base).wrapping_add(i64::from(*more));
+            }),
+            Differences::Wide(more) => times.iter_mut().zip(&more[first..]).for_each(|(time, more)| {
+                *time = time.wrapping_add(self.base).wrapping_add(*more);
+            }),
+        }
+        new(times, others);
+        let later = |(time, other): (&i64, &i64)| time.wrapping_sub(*other).wrapping_sub(base);
         if let Differences::Narrow(more) = &mut self.more {
-            for (other, more) in others.iter_mut().zip(&mut more[first..]) {
-                let time = other.wrapping_add(self.base).wrapping_add(i64::from(*more));
-                let renewed = new(first + done, time);
-                let Ok(difference) = i32::try_from(time.wrapping_sub(renewed).wrapping_sub(base)) else { break };
-                (*other, *more) = (renewed, difference);
-                done += 1;
+            let mut narrow = true;
+            for (more, times) in more[first..].iter_mut().zip(times.iter().zip(&*others)) {
+                let difference = later(times);
+                narrow &= i64::from(difference as i32) == difference;
+                *more = difference as i32;
             }
-            if done < others.len() {
-                self.widen();
+            if narrow {
+                return;
             }
+            self.widen();
         }
         if let Differences::Wide(more) = &mut self.more {
-            for (place, (other, more)) in others.iter_mut().zip(&mut more[first..]).enumerate().skip(done) {
-                let time = other.wrapping_add(self.base).wrapping_add(*more);
-                *other = new(first + place, time);
-                *more = time.wrapping_sub(*other).wrapping_sub(base);
-            }
+            let places = more[first..].iter_mut().zip(times.iter().zip(&*others));
+            places.for_each(|(more, times)| *more = later(times));
         }
     }
 

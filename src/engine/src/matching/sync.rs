@@ -73,6 +73,13 @@ pub struct SyncTimeline {
     ties: Vec<LayerStart>,
 }
 
+/// What makes times of visited events of a timeline, in order for each location, of those at which they were recorded.
+pub trait EventClock {
+    /// Maps the times `recorded` of some events, which follow each other from event `first` on, into `times`, which is as long. All are in ticks; `places` has the locations of the events, as the
+    /// timeline counts them.
+    fn map(&mut self, places: &Places, first: usize, recorded: &[i64], times: &mut [i64]);
+}
+
 /// From a visited event on, those of its location that have the same time are in a layer ([`Position::in_layer`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerStart {
@@ -242,6 +249,14 @@ impl SyncTimeline {
         self.recorded = RelativeTimes::default();
     }
 
+    /// Whether visited events are in the order of their positions ([`SyncTimeline::position`]).
+    pub fn is_in_order(&self) -> bool {
+        if self.is_empty() || self.times().iter().is_sorted_by(|one, other| one < other) {
+            return true;
+        }
+        (0..self.len()).map(|event| self.position(event)).is_sorted()
+    }
+
     /// Makes all pre-synchronised times later.
     pub fn shift(&mut self, by: i64) {
         self.time.shift(by);
@@ -258,14 +273,15 @@ impl SyncTimeline {
         recorded.rebase(recorded.base().wrapping_neg());
     }
 
-    /// Other clocks: `clock` makes pre-synchronised times of the locations of visited events and the times at which they were recorded, if these were not
-    /// forgotten.
-    pub(crate) fn retime(&mut self, mut clock: impl FnMut(u32, i64) -> i64) {
+    /// Other clocks: `clock` makes pre-synchronised times of the times at which visited events were recorded, if these were not forgotten.
+    pub(crate) fn retime(&mut self, mut clock: impl EventClock) {
         let Some(raw) = self.recorded_time(0) else { return };
-        let base = raw.wrapping_sub(clock(self.location(0), raw));
         let SyncTimeline { time, recorded, places, .. } = self;
+        let mut earliest = [0];
+        clock.map(places, 0, &[raw], &mut earliest);
+        let base = raw.wrapping_sub(earliest[0]);
         time.change(|first, times| {
-            recorded.renew_others(first, times, base, |event, raw| clock(places.location(event), raw));
+            recorded.renew_others(first, times, base, |raw, times| clock.map(places, first, raw, times));
         });
         recorded.rebase(base);
     }

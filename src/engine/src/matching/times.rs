@@ -1,7 +1,7 @@
 //! Times of the visited events of a timeline in few bytes.
 
 /// Events of a block. Chosen by hand: with fewer, what a block takes counts; with more, more of them are long.
-const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// What stands in the place of the earliest time of a long block: this and its number among those, of which there are fewer than 2³².
 const LONG: i64 = i64::MIN;
@@ -129,7 +129,7 @@ impl Times {
         self.long.push(long);
     }
 
-    /// Replaces all times: `change` gets those of some events that follow each other, and the number of the first one.
+    /// Replaces all times: `change` gets those of some events that follow each other, at most [`BLOCK`], and the number of the first one.
     pub(crate) fn change(&mut self, mut change: impl FnMut(usize, &mut [i64])) {
         let long = std::mem::take(&mut self.long);
         let mut times = [0; BLOCK];

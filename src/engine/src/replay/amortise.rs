@@ -9,6 +9,7 @@ use crate::replay::canonical::{self, Groups};
 use crate::replay::common::{CommonCorrection, common_times};
 use crate::replay::finish::{finish, visited};
 use crate::replay::forward::{Forward, TimelineClock};
+use crate::replay::in_place::{in_place, lock};
 use crate::replay::passes::{Mirrored, Passes};
 use crate::replay::program::{NO_UPPER_BOUND, Program};
 use crate::replay::upper_bounds::UpperBounds;
@@ -18,7 +19,7 @@ use clc_trace::{CommonTime, Correction, EventNumber, Fraction, OneSided, Positio
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::backward::{Corner, Segment, amortise};
 use controlled_logical_clock::forward::ForwardParameters;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What becomes of the hosted timelines.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ pub fn run(
     let mut corrections: Vec<Correction> = sides.into_iter().zip(backs).map(average).collect();
 
     let mut common =
-        common_times(transport, program, &visited(program, &later), passes.least_advance, parameters.centre)?;
+        common_times(transport, workers, program, &visited(program, &later), passes.least_advance, parameters.centre)?;
     // Where everything began, before it was corrected.
     let start = Position { time: earliest, location: 0, number: EventNumber::START };
     let moved = |(correction, common): (&Correction, &Option<Arc<CommonTime>>)| {
@@ -107,7 +108,7 @@ pub fn run(
             *correction = own.without(common);
         }
     }
-    if let Some(finishes) = finish(transport, program, groups, parameters.minimum_separation, &mut later)? {
+    if let Some(finishes) = finish(transport, workers, program, groups, parameters.minimum_separation, &mut later)? {
         for (correction, finish) in corrections.iter_mut().zip(finishes) {
             shared.finish = shared.finish.max(finish.largest());
             let own = std::mem::replace(correction, Correction::identity());
@@ -204,21 +205,6 @@ fn without_motion(timeline: &SyncTimeline, later: &mut RelativeTimes, common: &C
             later.set(event, time - timeline.time(event));
         }
     }
-}
-
-/// Changes the lists of all timelines, each by one of the `workers`.
-fn in_place<T: Send>(workers: Workers, lists: &mut [T], work: impl Fn(usize, &mut T) + Sync) -> Result<()> {
-    let lists: Vec<Mutex<&mut T>> = lists.iter_mut().map(Mutex::new).collect();
-    let run = |index: usize| -> Result<()> {
-        work(index, &mut lock(&lists[index]));
-        Ok(())
-    };
-    workers.run(lists.len(), &Silent, |index, _| run(index)).map(|_| ())
-}
-
-/// A thread that panics ends the program.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Memory that one timeline after the other uses.

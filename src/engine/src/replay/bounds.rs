@@ -62,8 +62,17 @@ pub(super) fn local_message_bounds<T: TimelineTimes>(
         let latency = program.message_latency(program.number(channel.source), channel.destination);
         let sender = &times[channel.source];
         let Some(end) = messages.incoming.get(channel.remote as usize) else { continue };
-        for (send, receive) in channel.sends.each().zip(end.receives.each()) {
-            visit(channel.remote as usize, receive, sender.at(send) + latency);
+        match (channel.sends.as_slice(), end.receives.as_slice()) {
+            (Some(sends), Some(receives)) => {
+                for (&send, &receive) in sends.iter().zip(receives) {
+                    visit(channel.remote as usize, receive, sender.at(send) + latency);
+                }
+            }
+            _ => {
+                for (send, receive) in channel.sends.each().zip(end.receives.each()) {
+                    visit(channel.remote as usize, receive, sender.at(send) + latency);
+                }
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::components::components;
 use crate::replay::program::Program;
+use clc_trace::workers::Workers;
 use clc_trace::{CommonTime, Result, Ticks};
 use controlled_logical_clock::Centre;
 use std::collections::BTreeMap;
@@ -42,12 +43,13 @@ pub(crate) fn sum(transport: &mut dyn Transport, values: &[i128]) -> Result<Vec<
 }
 
 /// The common time of every hosted timeline; none for those that nothing ties to others. `times` are the corrected times of the visited
-/// events, windows are at least as wide as `least`. Collective over the analysis ranks.
+/// events, windows are at least as wide as `least`. Timelines are shared out among `workers`. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
 pub(crate) fn common_times(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     times: &[VisitedTimes<'_>],
     least: Ticks,
@@ -65,14 +67,15 @@ pub(crate) fn common_times(
     };
 
     let mut span = [i64::MAX; 3];
-    for (timeline, times) in program.timelines.iter().zip(times) {
-        let mut events = synchronising(timeline);
-        if let Some(first) = events.next() {
-            let (last, more) = events.fold((first, 0), |(_, count), event| (event, count + 1));
-            let [first, last] = [first, last].map(|event| times.at(event as u32));
-            // Of all three the largest, negated.
-            span = [span[0].min(first), span[1].min(-last), span[2].min(-more - 1)];
-        }
+    let ends = workers.map(times.len(), |local| {
+        let mut events = synchronising(&program.timelines[local]);
+        let first = events.next()?;
+        let (last, more) = events.fold((first, 0), |(_, count), event| (event, count + 1));
+        Some((times[local].at(first as u32), times[local].at(last as u32), more + 1))
+    });
+    for (first, last, count) in ends.into_iter().flatten() {
+        // Of all three the largest, negated.
+        span = [span[0].min(first), span[1].min(-last), span[2].min(-count)];
     }
     transport.all_reduce(ReduceOp::Min, &mut span)?;
     if sizes.is_empty() || span[0] == i64::MAX {
@@ -89,12 +92,20 @@ pub(crate) fn common_times(
     let grid = WindowEnds { first, bits, ends };
     let advances = match centre {
         Centre::Mean => {
-            let mut sums = vec![0_i128; sizes.len() * ends];
-            for (local, (timeline, times)) in program.timelines.iter().zip(times).enumerate() {
-                let Some(component) = of_timeline(local) else { continue };
-                let sums = &mut sums[component * ends..][..ends];
-                grid.advances(timeline, *times, |end, advance| sums[end] += i128::from(advance));
-            }
+            let parts = workers.map(workers.threads(), |share| {
+                let mut sums = vec![0_i128; sizes.len() * ends];
+                for local in (share..times.len()).step_by(workers.threads()) {
+                    let Some(component) = of_timeline(local) else { continue };
+                    let sums = &mut sums[component * ends..][..ends];
+                    grid.advances(&program.timelines[local], times[local], |end, advance| {
+                        sums[end] += i128::from(advance);
+                    });
+                }
+                sums
+            });
+            let mut parts = parts.into_iter();
+            let mut sums = parts.next().unwrap_or_default();
+            parts.for_each(|part| sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part));
             let sums = sum(transport, &sums)?;
             let of_size = |(sums, &size): (&[i128], &u32)| -> Vec<i64> {
                 sums.iter().map(|sum| sum.div_euclid(i128::from(size)) as i64).collect()

@@ -9,31 +9,33 @@ use crate::matching::visited_times::{TimelineTimes, VisitedTimes};
 use crate::replay::canonical::{self, Groups};
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, TimelineClock};
+use crate::replay::in_place::in_place;
 use crate::replay::program::Program;
 use crate::replay::violation::Violation;
+use clc_trace::workers::Workers;
 use clc_trace::{Finish, Result, Ticks};
 use controlled_logical_clock::controller::LARGEST_DECAY;
 use controlled_logical_clock::forward::ForwardParameters;
 
 /// The advances that the times of the visited events, `later` than the pre-synchronised ones, need so that latencies are kept and events are δ = `separation` apart (or as far as they
-/// were); `None` if they are already. `later` becomes that of the final ones. Collective over the analysis ranks.
+/// were); `None` if they are already. `later` becomes that of the final ones. Timelines and channels are shared out among `workers`. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
 pub(super) fn finish(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     groups: Option<&Groups>,
     separation: Ticks,
     later: &mut [RelativeTimes],
 ) -> Result<Option<Vec<Finish>>> {
     let times: Vec<VisitedTimes<'_>> = visited(program, later);
-    let close =
-        program.timelines.iter().zip(&*later).any(|(timeline, later)| is_too_close(timeline, later, separation));
-    let mut lacking = [i64::from(close)];
+    let close = workers.map(times.len(), |local| is_too_close(&program.timelines[local], &later[local], separation));
+    let mut lacking = [i64::from(close.contains(&true))];
     // Order is kept in any case.
     if program.latency.same_node > Ticks::ZERO || program.latency.other_node > Ticks::ZERO {
-        lacking[0] |= i64::from(Violation::here(transport, program, &times, |_| false)?.total > 0);
+        lacking[0] |= i64::from(Violation::here(transport, workers, program, &times, |_| false)?.total > 0);
     }
     transport.all_reduce(ReduceOp::Max, &mut lacking)?;
     if lacking[0] == 0 {
@@ -44,12 +46,12 @@ pub(super) fn finish(
         Some(groups) => canonical::forward_from(transport, program, &times, groups, parameters)?,
         None => dataflow::replay_from(transport, program, times.clone(), parameters)?,
     };
-    let hosted = (0..times.len()).map(LocalTimeline::at);
-    let finishes = hosted.map(|local| of_timeline(program, &forward, local, times[local], parameters));
-    let finishes = finishes.collect();
-    for (local, (later, advances)) in later.iter_mut().zip(&forward.advances).enumerate() {
+    let of_local = |local: usize| of_timeline(program, &forward, LocalTimeline::at(local), times[local], parameters);
+    let finishes = workers.map(times.len(), of_local);
+    in_place(workers, later, |local, later| {
+        let advances = &forward.advances[local];
         (0..program.timelines[local].len()).for_each(|event| later.add(event, advances.of(event)));
-    }
+    })?;
     Ok(Some(finishes))
 }
 

@@ -15,6 +15,7 @@ pub mod dataflow;
 mod finish;
 pub(crate) mod forward;
 mod homes;
+mod in_place;
 pub mod latest;
 mod mirror;
 pub mod observe;

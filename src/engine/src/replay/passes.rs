@@ -157,7 +157,7 @@ fn replay(
 ) -> Result<Passes> {
     let groups = canonical::prepare(transport, program)?;
     let violation = match parameters.form {
-        CorrectionForm::Common => Violation::of(transport, program)?,
+        CorrectionForm::Common => Violation::of(transport, workers, program)?,
         CorrectionForm::Paper => Violation::default(),
     };
     let mut decay = parameters.decay.fraction();

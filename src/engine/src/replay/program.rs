@@ -4,7 +4,7 @@ use crate::matching::collectives::instances::{CollectiveComm, Collectives, Hoste
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
-use crate::matching::sync::{MirroredLinks, ReplayTimeline, SyncTimeline};
+use crate::matching::sync::{EventClock, MirroredLinks, ReplayTimeline, SyncTimeline};
 use crate::matching::undefined::UndefinedPeer;
 use crate::matching::visited_times::VisitedTimes;
 use clc_trace::workers::Workers;
@@ -148,14 +148,16 @@ impl Program {
         result
     }
 
-    /// Other clocks: what `clock_of` a hosted timeline makes of the index of a location in it, and of a recorded time, becomes the pre-synchronised time; in order for
-    /// each location. Timelines are shared out among `workers`.
-    pub fn retime<C: FnMut(u32, i64) -> i64>(
-        &mut self,
-        workers: Workers,
-        clock_of: impl Fn(LocalTimeline) -> C + Sync,
-    ) {
+    /// Other clocks: what `clock_of` a hosted timeline makes of recorded times become the pre-synchronised ones. Timelines are shared out among `workers`.
+    pub fn retime<C: EventClock>(&mut self, workers: Workers, clock_of: impl Fn(LocalTimeline) -> C + Sync) {
         self.change_timelines(workers, |local, timeline| timeline.retime(clock_of(local)));
+    }
+
+    /// Makes all pre-synchronised times later by so many ticks. Timelines are shared out among `workers`.
+    pub fn shift(&mut self, workers: Workers, by: i64) {
+        if by != 0 {
+            self.change_timelines(workers, |_, timeline| timeline.shift(by));
+        }
     }
 
     /// Exchanges recorded and pre-synchronised times.
