@@ -118,10 +118,10 @@ impl Estimator {
         let (mut estimated, measured) = (held_out.judge(&jury), jury.judge(recorded, workers));
         let judge = |offsets: &Offsets| jury.judge(offsets, workers);
         let own = OnceCell::new();
-        let prompt = OnceCell::new();
+        let (prompt, one_way) = (OnceCell::new(), self.one_way);
         // What waits tell of messages that go one way are no round trips.
         let prompt = || {
-            let new = || if self.one_way { None } else { PromptTrips::new(&jury, &held_out, solved, workers) };
+            let new = || if one_way { None } else { PromptTrips::new(&jury, &held_out, solved, workers) };
             prompt.get_or_init(new).as_ref()
         };
         let when_prompt = Cell::new(false);
