@@ -31,9 +31,12 @@ pub(crate) struct EdgePrior {
     pub known: f64,
 }
 
+/// Points (time in windows, value) of what messages say, by which of the two clocks sent them.
+type OfDirections = [Vec<(f64, f64)>; 2];
+
 /// A line over the whole run for each pair of clocks between which messages go one way only, and that is not among those `known` already. Its deviation is the mean of what messages take by it.
 pub(crate) fn edges(seen: &[Limit], known: &[PairLine], prior: EdgePrior) -> Vec<PairLine> {
-    let mut limits: BTreeMap<(u32, u32), [Vec<(f64, f64)>; 2]> = BTreeMap::new();
+    let mut limits: BTreeMap<(u32, u32), OfDirections> = BTreeMap::new();
     for seen in seen {
         let (pair, side) = if seen.a < seen.b { ((seen.a, seen.b), 0) } else { ((seen.b, seen.a), 1) };
         limits.entry(pair).or_default()[side].push((seen.at, seen.least));
@@ -94,7 +97,7 @@ mod tests {
 
     /// One in three is as quick as it gets; the others wait in a queue, which grows.
     fn queue(window: u32) -> f64 {
-        2000.0 + f64::from(window * 37 % 97) + if window % 3 == 0 { 0.0 } else { 400.0 * f64::from(window) }
+        2000.0 + f64::from(window * 37 % 97) + if window.is_multiple_of(3) { 0.0 } else { 400.0 * f64::from(window) }
     }
 
     #[test]
