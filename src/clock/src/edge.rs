@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_never_empties_has_no_edge() {
-        let long = |window: u32| 1_500_000.0 + f64::from(window * 7919 % 1009) * 2_000.0;
+        let long = |window: u32| 1_500_000.0 + f64::from(window * 7919 % 1009) * 20_000.0;
         let found = |most| {
             let messages = seen(0, 1, 300, |window| if window % 40 < most { 1_400_000.0 } else { long(window) });
             edges(&messages, &[], PRIOR).len()
