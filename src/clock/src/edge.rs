@@ -48,11 +48,12 @@ pub(crate) fn edges(seen: &[Limit], known: &[PairLine], prior: EdgePrior) -> Vec
             [there, points] if there.is_empty() => (-1.0, points),
             _ => return None,
         };
-        let (intercept, slope, takes) = edge(points.clone(), prior)?;
+        let samples = points.len() as u64;
+        let (intercept, slope, takes) = edge(points, prior)?;
         #[rustfmt::skip]
         let line = PairLine {
             a, b, segment: 0, intercept: sign * intercept, slope: sign * slope, deviation: takes, centre: 0.0, centre_error: takes,
-            slope_error: 0.0, intercept_error: takes, error: 0.0, samples: points.len() as u64,
+            slope_error: 0.0, intercept_error: takes, error: 0.0, samples,
         };
         Some(line)
     });

@@ -73,7 +73,7 @@ pub struct ClockFit {
     pub prompt_gain: Option<Gain>,
     /// Whether the estimated clocks are straight lines: what bends predicts messages no better.
     pub straight: bool,
-    /// The same where only messages of prompt round trips say so.
+    /// Whether messages of prompt round trips are predicted better by these lines than by what bends.
     pub straight_when_prompt: bool,
     /// Whether two estimated clocks that are no lines drift apart by more than crystals do, from the first to the last window and beside the jumps that were found.
     pub steep: bool,

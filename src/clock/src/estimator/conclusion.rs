@@ -19,7 +19,7 @@ use crate::selection::{Choice, HeldOut, Jury};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 use clc_trace::Ticks;
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle. Chosen by hand: a larger
 /// part may keep messages longer than they took, a smaller one gives back less of their latency.
@@ -124,11 +124,7 @@ impl Estimator {
             let new = || if one_way { None } else { PromptTrips::new(&jury, &held_out, solved, workers) };
             prompt.get_or_init(new).as_ref()
         };
-        let when_prompt = Cell::new(false);
-        let is_better_when_prompt = |rows: &Offsets| {
-            when_prompt.set(prompt().is_some_and(|prompt| prompt.speak_for(rows)));
-            when_prompt.get()
-        };
+        let is_better_when_prompt = |rows: &Offsets| prompt().is_some_and(|prompt| prompt.speak_for(rows));
         let rivals = self.straight(table, seen, &view.grid, problem.clocks).into_iter();
         let rivals = rivals.map(|rival| (self.grounds(&rival, &view, seen, unmeasured(map)), rival));
         // Most lines are where no score helps them.
@@ -174,7 +170,7 @@ impl Estimator {
         }
         self.gain = Some(estimated.gain(&measured));
         let result = taken.as_ref().unwrap_or(solved);
-        self.straight_when_prompt = taken.is_some() && when_prompt.get();
+        self.straight_when_prompt = taken.as_ref().is_some_and(is_better_when_prompt);
         self.prompt_gain = prompt().map(|prompt| prompt.gain(taken.as_ref(), recorded));
         self.unmeasured = self.without_offsets(map, &view.grid, result).map(|(rows, anywhere)| {
             let score = judge(&rows);
@@ -229,10 +225,12 @@ impl Estimator {
             let seen = taken.map_or(0.0, |_| straight::worst(&lines.beside_steps, seen));
             seen.max(lines.worst(&limits))
         };
-        let is_worse = lines.as_ref().is_some_and(|lines| straight::is_worse(result, worst(lines), seen));
+        // Where all messages go one way, nothing tells the constants of lines.
+        let is_worse =
+            !self.one_way && lines.as_ref().is_some_and(|lines| straight::is_worse(result, worst(lines), seen));
         let strayed = taken.is_none() && of_hulls.is_some_and(has_run_away)
             || may_follow && of_regression.is_some_and(follows)
-            || is_worse && !self.one_way
+            || is_worse
             || taken.is_none() && straight::drift_away(&view.now, &view.grid, seen, self.resolution)
             || self.one_way && !straight::are_crystals(result, &view.grid);
         (strayed, instead)

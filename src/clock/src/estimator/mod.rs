@@ -134,7 +134,7 @@ pub struct Estimator {
     gain: Option<Gain>,
     /// The same for messages of prompt round trips.
     prompt_gain: Option<Gain>,
-    /// Whether messages of prompt round trips alone speak for straight lines in the place of curves.
+    /// Whether straight lines that took the place of curves predict messages of prompt round trips better.
     straight_when_prompt: bool,
     /// How the estimate compares with recorded offsets before it is brought to them.
     by_messages: Option<AtOffsets>,
