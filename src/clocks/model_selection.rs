@@ -297,7 +297,8 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     let (before, after, worst) = (left.count, remaining.count, left.worst);
     if before == 0 {
         let fit = fit.by_messages();
-        let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines();
+        let bends = fit.bends() || fit.bends_in_a_ring();
+        let evident = fit.is_convincing() && fit.matters() || bends || fit.refines() || fit.extends();
         // What waits tell is what messages that go one way have to be, and no evidence beside them; unless the recorded clocks are impossible by that.
         let evident = if fit.one_way { fit.too_slow } else { evident };
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
@@ -379,7 +380,8 @@ fn objection_of_offsets(
     if fit.wild > 0.0 {
         return Some("the estimated clocks would bend back and forth as no clock does".into());
     }
-    if worst < DOUBTED * fit.doubt && fit.moved_apart > SHOWN * worst && !fit.is_overwhelming() {
+    let evident = fit.is_overwhelming() || fit.is_evident_when_prompt();
+    if worst < DOUBTED * fit.doubt && fit.moved_apart > SHOWN * worst && !evident {
         return Some(
             "the violations of the recorded clocks are within the uncertainty of clocks estimated from waiting messages".into(),
         );

@@ -67,6 +67,19 @@ fn recorded_offsets_are_not_contradicted_by_more_than_violations_prove() {
 }
 
 #[test]
+fn rings_and_offsets_that_were_recorded_once_need_no_violation_either() {
+    let reason = |fit: ClockFit| objection(&fit, &left(0, 0.0), &left(0, 0.0)).unwrap_or_default();
+    let ring = ClockFit { half_trip: 0.0, offset_error: 0.0, round_trips: false, ..fit(730.0, 32_700.0, 2.3, 0.08) };
+    assert_eq!(reason(ring), "");
+    assert!(reason(ClockFit { gain: Some(Gain { mean: 2.8, error: 0.39 }), ..ring }).contains("no violations"));
+    let prompt_gain = Some(Gain { mean: 0.98, error: 0.01 });
+    let once =
+        ClockFit { half_trip: 199_000.0, offset_error: 20_000.0, prompt_gain, ..fit(18.0, 61_000.0, 0.97, 0.01) };
+    assert_eq!(reason(ClockFit { once: true, ..once }), "");
+    assert!(reason(once).contains("no violations"));
+}
+
+#[test]
 fn what_waits_tell_of_one_way_traffic_is_no_evidence_without_violations() {
     let reason = |fit: ClockFit| objection(&fit, &left(0, 0.0), &left(0, 0.0)).unwrap_or_default();
     let bends = fit(400.0, 54_000.0, 0.91, 0.06);
@@ -273,6 +286,14 @@ fn messages_that_wait_prove_nothing_by_violations_smaller_than_they_tell_clocks_
     assert_eq!((reason(110_000.0, 0.16, 80_000.0), reason(133_000.0, 1.2, 80_000.0)), (String::new(), String::new()));
     // Clocks that are moved by no more than they show are.
     assert_eq!(reason(133_000.0, 0.16, 75_000.0), "");
+    // Messages of prompt round trips do not wait.
+    let prompt = |error: f64| {
+        let prompt_gain = Some(Gain { mean: 1.3, error });
+        let fit = ClockFit { doubt: 28_000.0, half_trip: 22_400.0, prompt_gain, ..fit(1400.0, 31_700.0, 0.9, 0.2) };
+        objection(&fit, &left(8, 10_800.0), &left(0, 0.0)).unwrap_or_default()
+    };
+    assert_eq!(prompt(0.19), "");
+    assert!(prompt(0.3).contains("waiting messages"));
     let unmeasured = ClockFit { offsets: AtOffsets::default(), doubt: 133_000.0, ..fit(0.0, 75_000.0, 0.16, 0.02) };
     assert_eq!(objection(&unmeasured, &left(194, 51_500.0), &left(92, 1000.0)), None);
 }

@@ -356,6 +356,11 @@ impl Direction {
         self.latency.is_some()
     }
 
+    /// How long messages travel that meet no delay, in ticks, if that is known.
+    pub fn latency(self) -> Option<f64> {
+        self.latency
+    }
+
     /// How much longer than the latency (zero, if it is not known) the message took if these are the corrections; negative:
     /// it was too quick.
     pub fn excess(self, seen: &OneWay, offsets: &[f64], windows: usize) -> f64 {

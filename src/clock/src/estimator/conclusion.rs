@@ -2,6 +2,7 @@
 
 use super::joined::{JoinedClocks, LinesBesideSteps};
 use super::prompt::PromptTrips;
+use super::pulled::stretches;
 use super::start::misfits;
 use super::straight::{self, StraightClocks};
 use super::tied::tied;
@@ -70,8 +71,18 @@ impl Estimator {
         if self.model == Method::Network {
             let flat = problem.flat(&solved);
             let latencies = Latencies::new(seen, &flat, grid.count, problem.reading, problem.around, self.workers);
-            let observed = tied(seen, &solved, &latencies);
+            let mut observed = tied(seen, &solved, &latencies);
             if self.straight.is_none() {
+                let finish = |rows: &mut Offsets, observed: &[Vec<bool>]| {
+                    bridges::extrapolate(rows, observed, problem.fixed);
+                    bridges::bridge(rows, observed, problem.anchors, grid);
+                };
+                // A clock that jumps may look as if it bent where that was not found.
+                let jumps = self.steps.iter().map(|steps| !steps.is_empty());
+                let held: Vec<bool> = problem.fixed.iter().zip(jumps).map(|(fixed, jumps)| *fixed || jumps).collect();
+                for stretch in stretches(&solved, &observed, seen, &latencies, &held, finish) {
+                    stretch.straighten(&mut solved, &mut observed);
+                }
                 bridges::extrapolate(&mut solved, &observed, problem.fixed);
             }
             self.by_messages = Some(recorded::at_offsets(&solved, &[], problem.anchors, self.precision));
@@ -186,7 +197,12 @@ impl Estimator {
         let (rows, solved) = (&rival.composition.offsets, &view.now);
         let (hull, no_offsets) = (rival.method == Method::Hull, view.anchors.is_empty());
         let near = straight::are_near(rows, solved, seen.precision);
-        let at_offsets = || if no_offsets { near } else { straight::hold(rows, &view.anchors, seen.precision) };
+        let at_offsets = || {
+            let anchors = &view.anchors;
+            let holds =
+                || straight::hold(rows, anchors, seen.precision) || straight::hold_as_well(rows, solved, anchors);
+            if no_offsets { near } else { holds() }
+        };
         LineGrounds {
             fits: near || unmeasured && straight::are_as_possible(rows, solved, seen),
             possible: hull

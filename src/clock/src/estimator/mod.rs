@@ -11,6 +11,7 @@ mod level;
 mod levelled;
 mod placed;
 mod prompt;
+mod pulled;
 mod recorded;
 mod report;
 mod seen_by;

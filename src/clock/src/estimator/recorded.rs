@@ -291,7 +291,7 @@ impl Estimator {
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
             // Beyond a latency, since round trips are all that either is known by.
-            contradiction: offsets.most.unwrap_or(0.0).max(elsewhere) - self.shortest.other_node.0 as f64,
+            contradiction: offsets.most.unwrap_or(0.0).max(elsewhere) - (self.shortest.other_node.0 as f64).min(long),
             offsets,
             by_messages: self.by_messages.unwrap_or(offsets),
             confirmed: are_confirmed(&self.offsets, &observed, anchors, offset_error),

@@ -6,13 +6,13 @@ use crate::observations::{Observations, Offsets};
 /// Part of the windows of a clock that have quicker messages than usual, and how many times as late as usual those of a window are that say nothing.
 /// Chosen by hand: a smaller factor drops windows that tie a clock, a larger one keeps windows in which messages were merely late.
 const USUAL: (usize, usize) = (1, 2);
-const LOOSE: f64 = 10.0;
+pub(super) const LOOSE: f64 = 10.0;
 /// Fewer windows on their own have to hold a clock from both sides. Chosen by hand: a larger number asks more of short bursts of traffic, a smaller
 /// one believes bursts of messages that were late together.
 const FEWEST: usize = 8;
 /// So many windows without messages are a silence. After a shorter one, the equations know where a clock is: with any silence as one, a recording with a jump was 2.3 us off instead of 1.1
 /// (docs/history.md, "Silences").
-const SILENCE: usize = 32;
+pub(super) const SILENCE: usize = 32;
 
 /// In which windows messages tie each clock to others, if these are the corrections, with their `latencies`. Not
 ///
