@@ -297,8 +297,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     let (before, after, worst) = (left.count, remaining.count, left.worst);
     if before == 0 {
         let fit = fit.by_messages();
-        let bends = fit.bends() || fit.bends_in_a_ring();
-        let evident = fit.is_convincing() && fit.matters() || bends || fit.refines() || fit.extends();
+        let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines() || fit.extends();
         // What waits tell is what messages that go one way have to be, and no evidence beside them; unless the recorded clocks are impossible by that.
         let evident = if fit.one_way { fit.too_slow } else { evident };
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());

@@ -150,13 +150,17 @@ impl Estimator {
                 || grounds.possible && is_better_when_prompt(rows)
         };
         let (mut taken, mut without_steps) = (None, None);
-        let joined = joined.filter(|joined| straight::differ(&joined.beside_steps, solved, seen));
+        let long = recorded::LONG * self.resolution as f64;
+        let leaves_more = |rows: &Offsets| straight::leaves_more(solved, rows, seen, long);
+        let differs = |rows: &Offsets| straight::differ(rows, solved, seen) || leaves_more(rows);
+        let joined = joined.filter(|joined| differs(&joined.beside_steps));
         let joined = joined.map(|joined| (judge(&joined.beside_steps), joined));
         let joined = joined.filter(|(score, joined)| {
             // Curves that are elsewhere than lines throughout the run do not bend as clocks do: late messages of a part of it pull them.
             let pulled = !straight::are_near(&joined.beside_steps, solved, seen.precision);
             let feigned = score.gain(&estimated).is_loss_of_the_possible(seen.are_late() || pulled);
-            feigned || !straight::are_possible(solved, seen) || is_better_when_prompt(&joined.beside_steps)
+            let impossible = || !straight::are_possible(solved, seen) || leaves_more(&joined.beside_steps);
+            feigned || impossible() || is_better_when_prompt(&joined.beside_steps)
         });
         let rival = rivals.find(|(score, grounds, rival)| takes_its_place(score, *grounds, &rival.composition.offsets));
         let rival = rival.map(|(score, _, rival)| (score, rival));
@@ -187,7 +191,9 @@ impl Estimator {
             let score = judge(&rows);
             let contradiction = recorded::largest_difference(&map.offsets);
             let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
-            Unmeasured { gain, estimated, anywhere, contradiction, scatter: recorded::are_scatter(&map.offsets) }
+            let scatter = recorded::are_scatter(&map.offsets);
+            let repeated = recorded::repeat_as_scatter(&map.offsets);
+            Unmeasured { gain, estimated, anywhere, contradiction, scatter, repeated }
         });
         (taken.unwrap_or(view.now), without_steps)
     }

@@ -2,7 +2,7 @@
 
 use super::Estimator;
 use super::knots::shows;
-use super::straight::are_steep;
+use super::straight::{are_steep, drift_of_crystals};
 use super::tied::tied;
 use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
@@ -28,7 +28,7 @@ const ELSEWHERE: f64 = 3.0;
 
 /// Recorded offsets are taken to be wrong by no more than that (seconds), however long the messages of the trace take: where they take longer, they may wait. docs/history.md ("Recorded offsets
 /// where messages take longer than 40 us there and back") has what that changed.
-const LONG: f64 = 20e-6;
+pub(super) const LONG: f64 = 20e-6;
 /// A clock whose frequency changes by more than this part of itself from window to window again and again, and that is off by more than a message takes for that, is none: docs/history.md ("Clocks that bend
 /// back and forth").
 const WILDEST: f64 = 1e-3;
@@ -56,6 +56,37 @@ pub(super) fn are_scatter(offsets: &[Vec<ClockOffset>]) -> bool {
         offsets.iter().all(within) && units.sum::<f64>().abs() <= (offsets.len() as f64).sqrt()
     };
     offsets.iter().all(|offsets| !offsets.is_empty() && scatter(offsets))
+}
+
+/// Differences between successive offsets of the same clock, over all clocks, from which on these tell what a measurement is off by. Assumed: of fewer, some agree by chance.
+const REPEATED: usize = 3;
+/// Standard errors of the mean of the offsets of a clock and of the slope of a line through them, and standard deviations of a single one, up to which they may be chance; and the mean square of the former over all clocks, which is one by chance.
+const BY_CHANCE: f64 = 3.0;
+const SINGLE: f64 = 4.0;
+const TOGETHER: f64 = 2.0;
+
+/// Whether offsets that were measured repeatedly say themselves that they are no larger than what measurements scatter by: those of the same clock differ from each other by as much as from zero.
+pub(super) fn repeat_as_scatter(offsets: &[Vec<ClockOffset>]) -> bool {
+    let values = |own: &Vec<ClockOffset>| -> Vec<f64> { own.iter().map(|one| one.offset as f64).collect() };
+    let measured: Vec<Vec<f64>> = offsets.iter().map(values).filter(|own| own.iter().any(|one| *one != 0.0)).collect();
+    let differences = || measured.iter().flat_map(|own| own.windows(2).map(|two| two[1] - two[0]));
+    let (count, squares) = (differences().count(), differences().map(|one| one * one).sum::<f64>());
+    let deviation = (squares / (2 * count.max(1)) as f64).sqrt();
+    let units = |own: &Vec<f64>| own.iter().sum::<f64>() / (own.len() as f64).sqrt() / deviation;
+    // Of the slope of a line through them.
+    let drifts = |own: &Vec<f64>| {
+        let places = || (0..own.len()).map(|k| k as f64 - (own.len() - 1) as f64 / 2.0);
+        let squares: f64 = places().map(|place| place * place).sum();
+        places().zip(own).map(|(place, one)| place * one).sum::<f64>()
+            / squares.sqrt().max(f64::MIN_POSITIVE)
+            / deviation
+    };
+    let by_chance = measured.iter().all(|own| {
+        let small = own.iter().all(|one| one.abs() <= SINGLE * deviation);
+        small && [units(own), drifts(own)].iter().all(|errors| errors.abs() <= BY_CHANCE)
+    });
+    let together = measured.iter().map(|own| units(own).powi(2)).sum::<f64>() <= TOGETHER * measured.len() as f64;
+    count >= REPEATED && deviation > 0.0 && by_chance && together && offsets.iter().all(|own| !own.is_empty())
 }
 
 /// By how much a row bends in a window at least in a quarter of its windows.
@@ -279,7 +310,8 @@ impl Estimator {
         let measured = anchors.iter().filter_map(|anchor| apart.get(anchor.clock as usize).copied());
         let anywhere = measured.fold(0.0, f64::max);
         let offsets = at_offsets(&self.offsets, &known, anchors, self.precision);
-        let once = anchors.chunk_by(|one, other| one.clock == other.clock).all(|own| own.len() == 1);
+        let once = anchors.chunk_by(|one, other| one.clock == other.clock).all(|own| own.len() == 1)
+            && anywhere <= drift_of_crystals(grid);
         let elsewhere = if once && self.observations.are_late() { 0.0 } else { anywhere / ELSEWHERE };
         let half_trip = self.observations.quick_half_trip();
         let mut bounds: Vec<f64> = anchors.iter().map(|anchor| anchor.bound).filter(|bound| *bound > 0.0).collect();
@@ -340,6 +372,21 @@ mod tests {
             !are(&[60, -90], 0.0) && !are_scatter(&[Vec::new(), offsets(&[1, -1], 9.0)]),
             "nothing is known of some"
         );
+    }
+
+    #[test]
+    fn offsets_that_were_measured_repeatedly_tell_themselves_whether_they_are_scatter() {
+        let offsets = |values: &[i64]| -> Vec<ClockOffset> {
+            (0..).zip(values).map(|(time, &offset)| ClockOffset { time, offset, standard_deviation: 0.0 }).collect()
+        };
+        let are = |of: [&[i64]; 2]| repeat_as_scatter(&[offsets(&[0, 0]), offsets(of[0]), offsets(of[1])]);
+        assert!(are([&[60, -90, 20, 40], &[-70, 80, 10, -20]]));
+        assert!(!are([&[60, -90], &[-70, 80]]), "too few");
+        assert!(!are([&[1060, 910, 1020, 1040], &[-70, 80, 10, -20]]), "one clock shows another time");
+        assert!(!are([&[-600, -200, 200, 600], &[-70, 80, 10, -20]]), "one drifts");
+        assert!(!are([&[120, 110, 130, 120], &[-70, 80, 10, -20]]), "all have the same error");
+        assert!(!repeat_as_scatter(&[Vec::new(), offsets(&[60, -90, 20, 40])]), "nothing is known of some");
+        assert!(!are([&[0, 0, 0, 0], &[0, 0, 0, 0]]));
     }
 
     #[test]

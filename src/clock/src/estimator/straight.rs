@@ -138,6 +138,19 @@ pub(super) fn is_worse(estimate: &Offsets, worst: f64, seen: &Observations) -> b
     own.len() >= SEVERAL && own.into_iter().fold(0.0, f64::max) > AS_BAD * worst.max(half_trip)
 }
 
+/// Part of what no network takes by which no message contradicts lines that curves have to leave violations beside.
+const NONE: f64 = 0.05;
+
+/// Whether several messages arrive before they were sent by curves, by more than `long`, which no network takes, and none by lines: where all messages wait, observations are known to so little that this is within their precision.
+pub(super) fn leaves_more(estimate: &Offsets, lines: &Offsets, seen: &Observations, long: f64) -> bool {
+    let windows = lines.first().map_or(0, Vec::len);
+    let early = |clocks: &Offsets, by: f64| {
+        let flat: Vec<f64> = clocks.iter().flatten().copied().collect();
+        seen.one_way.iter().filter(|one| one.travel(&flat, windows) < -by).count()
+    };
+    early(estimate, long) >= SEVERAL && early(lines, NONE * long) == 0
+}
+
 /// Whether two sets of lines are as far apart as half a round trip at most, in the root mean square.
 pub(super) fn agree(one: &Offsets, other: &Offsets, seen: &Observations) -> bool {
     apart(one, other) <= seen.quick_half_trip().unwrap_or(0.0)
@@ -204,9 +217,14 @@ pub(super) fn are_drifts(lines: &Offsets, grid: &Grid) -> bool {
 /// as clocks without waits (0.73 times as far in the geometric mean over all of them); with 400 parts as the limit 0.775, with 1,000 0.83.
 const CRYSTALS: f64 = 2e-4;
 
+/// By how much crystals drift apart at most, from the first to the last window.
+pub(super) fn drift_of_crystals(grid: &Grid) -> f64 {
+    CRYSTALS * length(grid)
+}
+
 /// Whether no two clocks drift apart by more than crystals do, from the first to the last window.
 pub(super) fn are_crystals(clocks: &Offsets, grid: &Grid) -> bool {
-    drift_apart(clocks) <= CRYSTALS * length(grid)
+    drift_apart(clocks) <= drift_of_crystals(grid)
 }
 
 /// By which part of one clocks drift apart at most that were estimated from late messages, beside what they may jump by. Of traces made from recordings without offsets, five had estimates with larger ones, all of which were 1.5 to 17 times as far from the truth as lines; one with 2,100 ppm was twice as close.
@@ -492,6 +510,29 @@ mod tests {
         assert_eq!(better(Some(&far), Some(&near), 2.0), Method::Hull, "messages are not late");
         assert_eq!([Some(&near), None].map(|lines| better(None, lines, 10.0)), [Method::Regression; 2]);
         assert_eq!(better(None, None, 2.0), Method::Hull);
+    }
+
+    #[test]
+    fn curves_leave_more_if_they_leave_violations_and_lines_none() {
+        // Where all messages wait for milliseconds, that is within what observations are known to.
+        let seen = Observations { precision: 20_000.0, ..seen(2000) };
+        let rows = |early: usize, by: f64| {
+            vec![vec![0.0; 2000], (0..2000).map(|window| if window < early { 1000.0 - by } else { 1000.0 }).collect()]
+        };
+        assert!(are_possible(&rows(10, 30_000.0), &seen));
+        let leaves = |early, by| leaves_more(&rows(early, by), &rows(0, 0.0), &seen, 20_000.0);
+        assert!(leaves(10, 30_000.0) && !leaves(9, 30_000.0) && !leaves(10, 19_000.0));
+        assert!(leaves_more(&rows(10, 30_000.0), &rows(1, 900.0), &seen, 20_000.0));
+        assert!(!leaves_more(&rows(10, 30_000.0), &rows(1, 1100.0), &seen, 20_000.0));
+    }
+
+    #[test]
+    fn lines_hold_offsets_as_well_as_an_estimate() {
+        let rows = |value: f64| vec![vec![0.0; 10], vec![value; 10]];
+        let anchors = [0, 9].map(|window| Anchor { clock: 1, window, value: 100.0, sigma: 1.0, bound: 0.0 });
+        let holds = |line, estimate| hold_as_well(&rows(line), &rows(estimate), &anchors);
+        assert!(holds(1300.0, 1100.0) && holds(-900.0, 1100.0) && !holds(1400.0, 1100.0));
+        assert!(!hold(&rows(1300.0), &anchors, 10.0) && hold(&rows(300.0), &anchors, 10.0));
     }
 
     #[test]
