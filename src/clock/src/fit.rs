@@ -48,6 +48,8 @@ pub struct ClockFit {
     pub anywhere: f64,
     /// Whether no clock was measured more than once, and the estimate differs from the recorded ones by no more than crystals drift: those do not say by how much, and are wrong by any such amount elsewhere.
     pub once: bool,
+    /// By how much crystals drift apart at most in the length of the run, in ticks.
+    pub crystals: f64,
     /// Largest difference of what two clocks are corrected by at one time, in ticks.
     pub moved_apart: f64,
     /// By how much one of the estimated clocks bends in a quarter of its windows or more, in ticks, if that is more than clocks can; else 0.
@@ -249,6 +251,7 @@ pub fn example_fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Clock
         confirmed: false,
         anywhere,
         once: false,
+        crystals: 1e6,
         moved_apart: anywhere,
         wild: 0.0,
         stated: false,

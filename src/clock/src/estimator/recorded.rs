@@ -329,6 +329,7 @@ impl Estimator {
             confirmed: are_confirmed(&self.offsets, &observed, anchors, offset_error),
             anywhere,
             once,
+            crystals: drift_of_crystals(grid),
             moved_apart: self.moved_apart(&recorded),
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
             stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.bound > 0.0),
