@@ -6,11 +6,12 @@
 use super::straight::EARLY;
 use super::tied::{LOOSE, SILENCE};
 use crate::latencies::Latencies;
-use crate::observations::{Observations, Offsets, OneWay};
+use crate::observations::{Observations, Offsets};
 use crate::steps::quantile;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How many times as much as where round trips are prompt a clock bends that is pulled. Chosen by hand, with 621 traces of an independent generator (docs/history.md, "Clocks that messages pull"): with 5 a clock that walks and is pulled by
+/// How many times as much as where round trips are prompt a clock bends that is pulled. Chosen by hand, with 621 traces of an independent generator (docs/history.md, "Sixteenth set"): with 5 a clock that walks and is pulled by
 /// a phase of broadcasts stayed 3.7 us off instead of 0.9, and none came out better.
 const PULLED: f64 = 3.0;
 /// Part of half a round trip by which it is pulled at least. With a whole one, one of these traces was worse by a fifth (0.88 instead of 0.56 us) and one better (3.74 instead of 3.79).
@@ -18,10 +19,15 @@ const LEAST: f64 = 0.5;
 /// Part of what a clock is pulled by, by which messages contradict a straight one: then it has bent. Of these traces and 281 others, those with 0 to 0.31 came out up to 130 times as close to the truth; two with 0.35 and 0.45 were 1.4 and 1.8 times as far from it, and those with 0.8 and more
 /// (jumps, swings) would have been up to 5 times as far.
 const CONTRADICTED: f64 = 0.33;
+/// How often clocks that have bent are put back at most, before all are: in the traces four times were enough.
+const ROUNDS: usize = 32;
 /// A straight deviation grows with time; that of a clock whose drift walks with this power of it.
 const GROWS: f64 = 1.5;
 /// Fewest places at which a clock shows how it bends where round trips are prompt. Chosen by hand: fewer are chance.
 const FEWEST: usize = 8;
+
+/// About as many places at most are looked at for that: the median of more is hardly known better.
+const PLACES: usize = 1024;
 
 /// Windows between two others with prompt round trips; none for the begin or the end of the run.
 type Gap = (Option<usize>, Option<usize>);
@@ -49,19 +55,30 @@ impl Stretch {
         }
     }
 
-    /// Whether messages of the clock here contradict `straight` ones by a good part of what these differ from the corrections.
-    fn is_contradicted(&self, corrections: &Offsets, straight: &Offsets, seen: &Observations) -> bool {
+    /// By how much the corrections differ from `straight` ones here at most.
+    fn apart(&self, corrections: &Offsets, straight: &Offsets) -> f64 {
         let windows = self.windows(straight[self.clock].len());
-        let own = |one: &&OneWay| {
-            (one.a as usize == self.clock || one.b as usize == self.clock) && windows.contains(&(one.window as usize))
-        };
-        let value = |clock: u32, window: u32| straight[clock as usize][window as usize];
-        let early = |one: &OneWay| one.least - value(one.b, one.window) + value(one.a, one.window);
-        let worst = seen.one_way.iter().filter(own).map(early).fold(0.0, f64::max);
-        let both = corrections[self.clock][windows.clone()].iter().zip(&straight[self.clock][windows.clone()]);
-        let apart = both.map(|(row, straight)| (row - straight).abs()).fold(0.0, f64::max);
-        worst - EARLY * seen.precision > CONTRADICTED * apart
+        let both = corrections[self.clock][windows.clone()].iter().zip(&straight[self.clock][windows]);
+        both.map(|(row, straight)| (row - straight).abs()).fold(0.0, f64::max)
     }
+}
+
+/// By how much the message arrives before it was sent that contradicts `straight` clocks most, of those of the clock of each stretch there.
+fn worst(stretches: &[Stretch], straight: &Offsets, seen: &Observations) -> Vec<f64> {
+    let count = straight.first().map_or(0, Vec::len);
+    let flat: Vec<f64> = straight.iter().flatten().copied().collect();
+    let mut of_clock: Vec<Vec<usize>> = vec![Vec::new(); straight.len()];
+    stretches.iter().enumerate().for_each(|(at, stretch)| of_clock[stretch.clock].push(at));
+    let mut worst = vec![0.0f64; stretches.len()];
+    for one in &seen.one_way {
+        let own = || [one.a, one.b].into_iter().filter_map(|clock| of_clock.get(clock as usize)).flatten();
+        let mut here = own().filter(|at| stretches[**at].windows(count).contains(&(one.window as usize))).peekable();
+        if here.peek().is_some() {
+            let early = -one.travel(&flat, count);
+            here.for_each(|at| worst[*at] = worst[*at].max(early));
+        }
+    }
+    worst
 }
 
 /// A straight line between two windows of a row.
@@ -99,17 +116,24 @@ pub(super) fn stretches(
     };
     let mut stretches: Vec<Stretch> = clocks.flat_map(of).collect();
     // Where one clock stays as it is, messages may contradict another straight one.
-    while !stretches.is_empty() {
+    for _ in 0..ROUNDS {
+        if stretches.is_empty() {
+            break;
+        }
         let (mut straight, mut known) = (corrections.clone(), observed.to_vec());
         stretches.iter().for_each(|stretch| stretch.straighten(&mut straight, &mut known));
         finish(&mut straight, &known);
+        let mut worst = worst(&stretches, &straight, seen).into_iter();
         let before = stretches.len();
-        stretches.retain(|stretch| !stretch.is_contradicted(corrections, &straight, seen));
+        stretches.retain(|stretch| {
+            let beyond = worst.next().unwrap_or(0.0) - EARLY * seen.precision;
+            beyond <= CONTRADICTED * stretch.apart(corrections, &straight)
+        });
         if stretches.len() == before {
-            break;
+            return stretches;
         }
     }
-    stretches
+    Vec::new()
 }
 
 /// In which windows each clock has a round trip that is hardly longer than both latencies, which does not depend on what the clocks show.
@@ -121,16 +145,20 @@ fn prompt(corrections: &Offsets, seen: &Observations, latencies: &Latencies) -> 
         let Some((there, back)) = latency(a, b).zip(latency(b, a)) else { continue };
         let most = (there + back + LOOSE * latencies.spread) / 2.0;
         for trip in own.iter().filter(|trip| trip.awaited && trip.half_trip <= most) {
-            [a, b].into_iter().for_each(|clock| prompt[clock as usize][trip.window as usize] = true);
+            for clock in [a, b] {
+                if let Some(prompt) = prompt.get_mut(clock as usize).and_then(|row| row.get_mut(trip.window as usize)) {
+                    *prompt = true;
+                }
+            }
         }
     }
     prompt
 }
 
-/// By how much a row bends over so many windows, about each of a range that has as many on both sides.
-fn bends(row: &[f64], range: Range<usize>, step: usize) -> impl Iterator<Item = f64> {
+/// By how much a row bends over so many windows, about each `stride`th of a range that has as many on both sides.
+fn bends(row: &[f64], range: Range<usize>, step: usize, stride: usize) -> impl Iterator<Item = f64> {
     let middles = range.start + step..range.end.saturating_sub(step).max(range.start + step);
-    middles.map(move |window| (row[window - step] - 2.0 * row[window] + row[window + step]).abs())
+    middles.step_by(stride).map(move |window| (row[window - step] - 2.0 * row[window] + row[window + step]).abs())
 }
 
 /// Where messages pull a clock with these corrections by `least` or more: between which windows with `prompt` round trips, of those in which it is `observed`.
@@ -145,17 +173,21 @@ fn pulled(row: &[f64], observed: &[bool], prompt: &[bool], least: f64) -> Vec<Ga
     let held = between_all(gaps.iter().map(range), row.len());
     let longest = held.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
     // By how much it bends where round trips are prompt.
-    let usual = |step: usize| {
-        let all: Vec<f64> = held.iter().flat_map(|range| bends(row, range.clone(), step)).collect();
-        (all.len() >= FEWEST).then(|| quantile(all, 0.5))
+    let stride = held.iter().map(ExactSizeIterator::len).sum::<usize>().div_ceil(PLACES).max(1);
+    let mut known: BTreeMap<usize, Option<f64>> = BTreeMap::new();
+    let mut usual = |step: usize| {
+        *known.entry(step).or_insert_with(|| {
+            let all: Vec<f64> = held.iter().flat_map(|range| bends(row, range.clone(), step, stride)).collect();
+            (all.len() >= FEWEST).then(|| quantile(all, 0.5))
+        })
     };
-    let is_pulled = |gap: &Gap| {
+    let mut is_pulled = |gap: &Gap| {
         let range = range(gap);
         if observed[range.clone()].iter().filter(|seen| **seen).count() < 2 {
             return false;
         }
         let step = (range.len().min(longest) / 4).max(1);
-        let here: Vec<f64> = bends(row, range.clone(), step).collect();
+        let here: Vec<f64> = bends(row, range.clone(), step, 1).collect();
         let Some(usual_bend) = usual(step).filter(|_| !here.is_empty()) else { return false };
         let here = quantile(here, 0.5);
         if here > PULLED * usual_bend && here > least {
@@ -191,7 +223,7 @@ fn between_all(ranges: impl Iterator<Item = Range<usize>>, count: usize) -> Vec<
 mod tests {
     use super::*;
     use crate::latencies::Reading;
-    use crate::observations::TwoWay;
+    use crate::observations::{OneWay, TwoWay};
     use clc_trace::workers::Workers;
 
     const COUNT: usize = 300;
