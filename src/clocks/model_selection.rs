@@ -382,10 +382,10 @@ fn objection_of_offsets(
     if fit.wild > 0.0 {
         return Some("the estimated clocks would bend back and forth as no clock does".into());
     }
-    let evident = fit.is_overwhelming() || fit.is_evident_when_prompt();
     if fit.anywhere > fit.crystals + ABSURD * worst {
         return Some("the estimated clocks would drift away from the recorded ones as no clocks do, and by far more than any violation shows".into());
     }
+    let evident = fit.is_overwhelming() || fit.is_evident_when_prompt();
     if worst < DOUBTED * fit.doubt && fit.moved_apart > SHOWN * worst && !evident {
         return Some(
             "the violations of the recorded clocks are within the uncertainty of clocks estimated from waiting messages".into(),

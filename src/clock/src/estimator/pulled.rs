@@ -14,12 +14,12 @@ use std::ops::Range;
 /// How many times as much as where round trips are prompt a clock bends that is pulled. Chosen by hand, with 621 traces of an independent generator (docs/history.md, "Sixteenth set"): with 5 a clock that walks and is pulled by
 /// a phase of broadcasts stayed 3.7 us off instead of 0.9, and none came out better.
 const PULLED: f64 = 3.0;
-/// Part of half a round trip by which it is pulled at least. With a whole one, one of these traces was worse by a fifth (0.88 instead of 0.56 us) and one better (3.74 instead of 3.79).
+/// Part of half a round trip by which it is pulled at least. With a whole one, one of these traces was 0.88 us off instead of 0.56, and another one 3.74 instead of 3.79.
 const LEAST: f64 = 0.5;
-/// Part of what a clock is pulled by, by which messages contradict a straight one: then it has bent. Of these traces and 281 others, those with 0 to 0.31 came out up to 130 times as close to the truth; two with 0.35 and 0.45 were 1.4 and 1.8 times as far from it, and those with 0.8 and more
+/// Part of what a clock is pulled by, by which messages contradict a straight one: then it has bent. Of these traces and 281 others, those with 0 to 0.31 came out up to 130 times as close to the truth (and a few up to three times as far); two with 0.35 and 0.45 were 1.4 and 1.8 times as far from it, and those with 0.8 and more
 /// (jumps, swings) would have been up to 5 times as far.
 const CONTRADICTED: f64 = 0.33;
-/// How often clocks that have bent are put back at most, before all are: in the traces four times were enough.
+/// How often clocks that have bent are put back at most, before all are. Chosen by hand: each time takes a look at all messages, and in the traces that were looked at closely three were enough.
 const ROUNDS: usize = 32;
 /// A straight deviation grows with time; that of a clock whose drift walks with this power of it.
 const GROWS: f64 = 1.5;
