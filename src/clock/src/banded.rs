@@ -53,6 +53,7 @@ impl Pentadiagonals {
             4 => self.solve_few::<4>(values),
             6 => self.solve_few::<6>(values),
             8 => self.solve_few::<8>(values),
+            16 => self.solve_few::<16>(values),
             wide => self.solve_many(wide, values),
         }
     }
@@ -74,7 +75,9 @@ impl Pentadiagonals {
         }
         let count = rows.len();
         for (row, here) in rows.iter_mut().enumerate().rev() {
-            here.iter_mut().zip(&inverse[row]).for_each(|(value, inverse)| *value *= inverse);
+            for k in 0..N {
+                here[k] *= inverse[row][k];
+            }
             if row + 1 < count {
                 subtract(here, &first[row], &one);
             }
@@ -114,8 +117,11 @@ impl Pentadiagonals {
 /// values -= factors · others, element by element.
 #[inline(always)]
 fn subtract(values: &mut [f64], factors: &[f64], others: &[f64]) {
-    for ((value, factor), other) in values.iter_mut().zip(factors).zip(others) {
-        *value -= factor * other;
+    // No chain of iterators: it may end up as a function of its own, without the instructions of [`clc_trace::vector::widest`].
+    let wide = values.len().min(factors.len()).min(others.len());
+    let (values, factors, others) = (&mut values[..wide], &factors[..wide], &others[..wide]);
+    for k in 0..wide {
+        values[k] -= factors[k] * others[k];
     }
 }
 

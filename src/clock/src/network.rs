@@ -159,20 +159,36 @@ impl Problem<'_> {
         const NEGLIGIBLE: f64 = 1e-4;
         let latencies = Latencies::new(self.observations, x, self.windows, self.reading, self.around, self.workers);
         let directions = self.observations.directions();
-        for at in directions.by_pair() {
-            let direction = latencies.at(at);
-            let tie = |seen: &OneWay| {
-                let excess = direction.excess(seen, x, self.windows);
-                let trust = if seen.awaited || excess <= 0.0 {
-                    direction.weight(excess, scale * latencies.spread)
-                } else {
-                    0.0
+        let terms = directions.map(self.workers, |_, block| {
+            let mut terms = Vec::new();
+            for at in block {
+                let direction = latencies.at(at);
+                let term = |seen: &OneWay| {
+                    let excess = direction.excess(seen, x, self.windows);
+                    let trust = if seen.awaited || excess <= 0.0 {
+                        direction.weight(excess, scale * latencies.spread)
+                    } else {
+                        0.0
+                    };
+                    let weight = trust / (latencies.spread * latencies.spread);
+                    (-excess, if trust >= NEGLIGIBLE { weight } else { 0.0 })
                 };
-                let weight = trust / (latencies.spread * latencies.spread);
-                (trust >= NEGLIGIBLE).then_some((seen.window, -excess, weight))
-            };
+                terms.extend(self.observations.one_way[directions.messages(at)].iter().map(term));
+            }
+            terms
+        });
+        self.tie_terms(system, &terms.concat());
+    }
+
+    /// Ties the clocks of every message by its term: miss and weight, if that is more than zero.
+    fn tie_terms(&self, system: &mut System<'_>, terms: &[(f64, f64)]) {
+        let directions = self.observations.directions();
+        for at in directions.by_pair() {
+            let messages = directions.messages(at);
+            let seen = self.observations.one_way[messages.clone()].iter().zip(&terms[messages]);
+            let ties = seen.map(|(seen, (miss, weight))| (seen.window, *miss, *weight));
             let (a, b) = directions.pairs()[at];
-            system.tie_all([a, b], self.observations.one_way[directions.messages(at)].iter().filter_map(tie));
+            system.tie_all([a, b], ties.filter(|(_, _, weight)| *weight > 0.0));
         }
     }
 
@@ -210,14 +226,7 @@ impl Problem<'_> {
             }
             terms
         });
-        let terms: Vec<(f64, f64)> = terms.into_iter().flatten().collect();
-        for at in directions.by_pair() {
-            let messages = directions.messages(at);
-            let seen = self.observations.one_way[messages.clone()].iter().zip(&terms[messages]);
-            let ties = seen.map(|(seen, (miss, weight))| (seen.window, *miss, *weight));
-            let (a, b) = directions.pairs()[at];
-            system.tie_all([a, b], ties.filter(|(_, _, weight)| *weight > 0.0));
-        }
+        self.tie_terms(system, &terms.concat());
     }
 
     /// Whether some clocks are tied to others by messages that come back around a cycle of several clocks (a ring) only. Then only recorded offsets know the

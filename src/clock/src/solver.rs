@@ -183,7 +183,7 @@ impl<'a> System<'a> {
                     [&self.own, &self.stiffness, &self.slopes, &self.right].map(|rows| turned(rows)),
                     ties,
                 );
-                let change = gradients.solve(tolerance);
+                let change = gradients.solve(tolerance, workers);
                 for (k, value) in x.iter_mut().enumerate() {
                     *value += change[(k % self.windows) * wide + k / self.windows];
                 }

@@ -6,6 +6,7 @@
 
 use crate::Result;
 use crate::progress::{Progress, Silent};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -119,6 +120,14 @@ impl Workers {
         (first, second)
     }
 
+    /// Does `work`, which has many short rounds, as one of the threads: between rounds others look for the next one instead of falling asleep at once.
+    pub fn together<R: Send>(self, work: impl FnOnce(Team) -> R + Send) -> R {
+        match self.pool() {
+            Some(pool) => pool.install(|| work(Team { several: true })),
+            None => work(Team { several: false }),
+        }
+    }
+
     /// The threads, which stay until the program ends; none if there is only one, if this is one of them (which must not wait for others), or if the system has none left.
     fn pool(self) -> Option<&'static ThreadPool> {
         static POOLS: Mutex<BTreeMap<usize, &'static ThreadPool>> = Mutex::new(BTreeMap::new());
@@ -135,6 +144,22 @@ impl Workers {
         let pool: &'static ThreadPool = Box::leak(Box::new(pool));
         pools.insert(self.threads, pool);
         Some(pool)
+    }
+}
+
+/// Threads that work together on the rounds of one thing.
+#[derive(Debug, Clone, Copy)]
+pub struct Team {
+    several: bool,
+}
+
+impl Team {
+    /// Does the jobs 0 to `count - 1` of a round; their results in this order.
+    pub fn map<R: Send>(self, count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+        match self.several {
+            true => (0..count).into_par_iter().with_max_len(1).map(work).collect(),
+            false => (0..count).map(work).collect(),
+        }
     }
 }
 
@@ -191,6 +216,18 @@ mod tests {
             };
             assert_eq!(workers(threads).both(one, || vec![3]), (7, vec![3]));
             assert_eq!(workers(threads).map(9, |job| job * job), [0, 1, 4, 9, 16, 25, 36, 49, 64]);
+        }
+    }
+
+    #[test]
+    fn rounds_have_their_results_in_order() {
+        for threads in [1, 2, 5] {
+            let rounds =
+                |team: Team| -> Vec<Vec<usize>> { (0..20).map(|round| team.map(round, |job| job * round)).collect() };
+            let expected: Vec<Vec<usize>> = (0..20).map(|round| (0..round).map(|job| job * round).collect()).collect();
+            assert_eq!(workers(threads).together(rounds), expected);
+            // By one of the threads, which does not wait for others.
+            assert_eq!(workers(threads).map(3, |_| workers(threads).together(rounds)), vec![expected; 3]);
         }
     }
 
