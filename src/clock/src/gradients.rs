@@ -313,7 +313,7 @@ impl Descent<'_> {
         )
     }
 
-    /// Goes so many directions with some clocks; the product of what is left of the residual and of that, conditioned.
+    /// Goes `step` times the direction with some clocks; the product of what is left of their residual and of that, conditioned.
     fn go(&self, number: usize, part: &mut Columns, step: f64) -> f64 {
         let (wide, clocks) = (self.of.clocks, &self.columns[number]);
         let mut conditioned = write(&self.conditioned[number]);
