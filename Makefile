@@ -13,8 +13,8 @@ CARGO_TARGET_DIR ?= target
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
 
-setup: ## installs what is missing, or says what is
-	@scripts/setup.sh
+setup: ## installs what is missing for the program and its tests, or says what is
+	@scripts/setup.sh --tests
 
 build: ## the program, optimised: target/release/clc-replay
 	cargo build --release --locked
@@ -69,7 +69,12 @@ install-built:
 	@# What help texts and manual pages name as docs/...
 	install -d "$(SHARE)/doc/clc-replay/docs"
 	install -m 644 README.md LICENSE "$(SHARE)/doc/clc-replay/"
-	install -m 644 docs/*.md "$(SHARE)/doc/clc-replay/docs/"
+	install -m 644 docs/*.md docs/*.png "$(SHARE)/doc/clc-replay/docs/"
+	@# The pictures that these pages show.
+	for pictures in docs/*/; do \
+		install -d "$(SHARE)/doc/clc-replay/$$pictures"; \
+		install -m 644 "$$pictures"*.svg "$(SHARE)/doc/clc-replay/$$pictures"; \
+	done
 	"$(PROGRAM)" man --quiet "$(SHARE)/man/man1"
 	"$(PROGRAM)" completions bash > "$(SHARE)/bash-completion/completions/clc-replay"
 	"$(PROGRAM)" completions zsh > "$(SHARE)/zsh/site-functions/_clc-replay"

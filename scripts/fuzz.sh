@@ -6,7 +6,7 @@
 #   scripts/fuzz.sh 600 files         one target
 #   scripts/fuzz.sh --build           only build
 #
-# Targets are those of tests/fuzz/targets: `files` (files of any contents), `beside` (truth files and stored reports) and `traces` (any
+# Targets are those of tests/fuzz/targets (each begun by a file of tests/fuzz/fuzz_targets): `files` (files of any contents), `beside` (truth files and stored reports) and `traces` (any
 # events, against the dense reference). What is found on the way stays in target/fuzz/corpus, where the next run goes on. A finding
 # stops the target with exit status 1 and names the input; give it to the program alone with target/fuzz/bin/TARGET FILE, fix the fault,
 # and keep the input in tests/fuzz/corpus/TARGET, which `cargo test` tries every time.
@@ -66,7 +66,10 @@ for target in "${targets[@]}"; do
     findings=$place/findings/$target
     mkdir -p "$corpus" "$findings"
     if [ "$target" != traces ]; then
-        CLC_REPLAY_FUZZ_SEEDS=$corpus "$place/bin/$target" -runs=0 >"$place/$target.log" 2>&1
+        CLC_REPLAY_FUZZ_SEEDS=$corpus "$place/bin/$target" -runs=0 >"$place/$target.log" 2>&1 || {
+            echo "fuzz.sh: $target cannot make its first inputs, see $place/$target.log" >&2
+            exit 1
+        }
     fi
     echo "fuzz.sh: $target, $seconds s, output in $place/$target.log"
     if "$place/bin/$target" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records the traces of tests/data again and writes tests/data/README.md, which says how each was made.
-# Needs EZTrace, Open MPI, MPICH, clang with OpenMP, otf2-print, python3-otf2 (scripts/setup.sh), the program as CLC_REPLAY or target/release/clc-replay, and a kernel that
+# Needs EZTrace, Open MPI, MPICH, clang with OpenMP, otf2-print, python3-otf2 (scripts/setup.sh --tests), the program as CLC_REPLAY or target/release/clc-replay, and a kernel that
 # allows scripts/nodes. Names of folders as arguments: only those. Times differ from run to run, and with them
 # the numbers of violations; the communication does not.
 set -euo pipefail

@@ -2,12 +2,12 @@
 # Everything that has to hold before a change is accepted: on Open MPI all of it, on MPICH the runs with real ranks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/setup.sh
+scripts/setup.sh --tests
 # shellcheck source=scripts/mpi_env.sh
 . scripts/mpi_env.sh
 for tool in cargo mpicc.mpich mpiexec.mpich otf2-print /usr/bin/python3; do
     command -v "$tool" >/dev/null || {
-        echo "test.sh: $tool is missing; scripts/setup.sh --check says what to install" >&2
+        echo "test.sh: $tool is missing; scripts/setup.sh --check --tests says what to install" >&2
         exit 1
     }
 done
@@ -75,6 +75,13 @@ if compgen -G "$reports/*.xml" >/dev/null; then
 else
     echo "test.sh: no list of the slowest tests, which cargo-nextest makes; all tests have run by cargo test"
 fi
+# What tests leave out where it is not possible, they say only to who looks at their output.
+untested=()
+scripts/nodes 2 -- true >/dev/null 2>&1 ||
+    untested+=("several nodes on one machine: offsets between nodes, failing nodes (scripts/nodes 2 -- true says why)")
+[ -n "${CLC_TEST_MPI_5-}" ] ||
+    untested+=("programs of the binary interface of MPI 5 (tests/program/recorder/mpi_5.rs says how)")
+for what in ${untested[@]+"${untested[@]}"}; do echo "test.sh: NOT TESTED: $what" >&2; done
 # The summaries of all runs, in their own words.
 for log in "$reports"/*.log; do
     echo "$(basename "$log" .log):"

@@ -96,17 +96,19 @@ impl Invocation {
     {
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let meant = |stop: Stop| misspelt(&arguments).filter(|_| stop.status() != 0).unwrap_or(stop);
-        let matches = command().try_get_matches_from(&arguments).map_err(|error| meant(Stop::from(error)))?;
+        let subcommand = subcommand(&arguments);
+        let stop = |error: clap::Error| Stop::of_clap(subcommand.as_deref(), &error);
+        let matches = command().try_get_matches_from(&arguments).map_err(|error| meant(stop(error)))?;
         // By hand rather than by a derived struct: without a subcommand the main job's options are all there, with
         // one none of them is, and derived code cannot express that for nested groups of options.
         match matches.subcommand_name() {
             Some(_) => match without_effect(&matches) {
                 Some(stop) => Err(stop),
-                None => Ok(Invocation::from(Subcommands::from_arg_matches(&matches)?)),
+                None => Ok(Invocation::from(Subcommands::from_arg_matches(&matches).map_err(stop)?)),
             },
             None => match misspelt(&arguments) {
                 Some(stop) => Err(stop),
-                None => Ok(Invocation::Correct(CorrectOptions::from_arg_matches(&matches)?)),
+                None => Ok(Invocation::Correct(CorrectOptions::from_arg_matches(&matches).map_err(stop)?)),
             },
         }
     }
@@ -135,16 +137,23 @@ impl Invocation {
 
 /// What to say if options of the correction were given to a command that makes none.
 fn without_effect(matches: &ArgMatches) -> Option<Stop> {
-    let (why, given) = match matches.subcommand()? {
-        ("export", given) if !given.get_flag("corrected") => ("without --corrected", given),
-        ("analyze", given) if given.get_flag("as_recorded") => ("with --as-recorded", given),
+    let (subcommand, given) = matches.subcommand()?;
+    let why = match subcommand {
+        "export" if !given.get_flag("corrected") => "without --corrected",
+        "analyze" if given.get_flag("as_recorded") => "with --as-recorded",
         _ => return None,
     };
     let of_correction = CorrectionOptions::augment_args(Command::new(""));
     let mut of_correction = of_correction.get_arguments();
     let option =
         of_correction.find(|option| given.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine))?;
-    Some(Stop::usage(&format!("--{} has no effect {why}", option.get_long()?)))
+    Some(Stop::usage(Some(subcommand), &format!("--{} has no effect {why}", option.get_long()?)))
+}
+
+/// The subcommand that a command line begins with, if it does.
+fn subcommand(arguments: &[OsString]) -> Option<String> {
+    let word = arguments.get(1)?.to_str()?;
+    command().get_subcommands().map(Command::get_name).find(|name| *name == word).map(str::to_owned)
 }
 
 /// What to say if the first argument is nearly the name of a subcommand, and that of no trace.
@@ -160,7 +169,7 @@ fn misspelt(arguments: &[OsString]) -> Option<Stop> {
         return None;
     }
     let meant = names.iter().find(|name| slips(word, name) <= 1 + word.len() / 6)?;
-    Some(Stop::usage(&format!("there is no trace '{word}'; did you mean the subcommand '{meant}'?")))
+    Some(Stop::usage(None, &format!("there is no trace '{word}'; did you mean the subcommand '{meant}'?")))
 }
 
 /// How many characters have to be added, removed or replaced to make one word of the other (the distance of Levenshtein).

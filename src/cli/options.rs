@@ -241,7 +241,8 @@ pub struct SynchronisationOptions {
     ///
     /// auto: the node that the recorded offsets refer to; where none are recorded, the mean of the clocks that agree. A process: the clock of its
     /// node. The others combine the clocks of all nodes, for when no single one can be trusted; with the median, a clock that fails or jumps does
-    /// not affect the others, neither before nor during the correction, which removes the displacement that all clocks share.
+    /// not affect the others, neither before nor during the correction, which removes the displacement that all clocks share. It is for estimated
+    /// clocks: where --presync auto keeps the recorded ones, time remains that of the recorded offsets.
     #[arg(long, value_name = "CLOCK", default_value = "auto", help_heading = MODEL, value_parser = values::reference)]
     pub reference: Reference,
 
@@ -334,7 +335,7 @@ pub struct CommonOptions {
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,
 
-    /// Threads for reading and writing event files [default: one per core, up to 16; 1 under mpirun]
+    /// Threads for reading and writing event files, at most 1024 [default: one per core, up to 16; 1 under mpirun]
     ///
     /// They are also used for clock estimation, for the corrections of the processes and by analyze; the forward replay is single-threaded. The result does
     /// not depend on their number. Under a launcher the ranks already share the cores of a node; specify more if each has several cores.
@@ -357,7 +358,7 @@ pub struct LogOptions {
 
     /// Print no summary, progress or warnings
     ///
-    /// Errors are still printed. The exit status gives the verdict; --report and --log work as usual.
+    /// Errors are still printed. The exit status, --log and the files that are asked for are not affected.
     #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
 }

@@ -5,16 +5,18 @@ use clap::Args;
 use std::path::PathBuf;
 
 pub(super) const ABOUT: &str = "\
-Shows a report that was stored with --report: as text, or with --html as a web page. The page is the same as the run \
+Shows a report that a correction, check or analyze has stored with --report: as text, or with --html as a web page. The page is the same as the run \
 itself would have written. The trace is not needed.";
 
 pub(super) const AFTER: &str = "\
 Examples:
   clc-replay --report result.json traces/run1
   clc-replay report result.json --html result.html      later, or on another machine
+  clc-replay analyze --report waits.json traces/run1
+  clc-replay report waits.json
 
 Exit status:
-  0  according to the report there are no violations, or all were corrected
+  0  according to the report there are no violations, or all were corrected; an analysis
   1  according to the report violations remain
   2  an error; nothing was written
   3  according to the report less than 90 % of the communication in the trace was checked, and no violation was found";
@@ -22,7 +24,7 @@ Exit status:
 /// Options of `clc-replay report`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ReportOptions {
-    /// The stored report of a correction or of a check
+    /// The stored report of a correction, of a check or of analyze
     #[arg(value_name = "FILE")]
     pub report: PathBuf,
 

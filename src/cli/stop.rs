@@ -20,9 +20,30 @@ impl Stop {
     /// Exit status of an error: no trace was written, unless the line says so.
     pub const ERROR: u8 = 2;
 
-    /// A wrong use of the program.
-    pub(crate) fn usage(message: &str) -> Self {
-        Stop { text: format!("{} (see `clc-replay --help`)", one_line(message)), status: Stop::ERROR }
+    /// A wrong use of the program, or of a subcommand.
+    pub(crate) fn usage(subcommand: Option<&str>, message: &str) -> Self {
+        let command = ["clc-replay"].into_iter().chain(subcommand).collect::<Vec<_>>().join(" ");
+        Stop { text: format!("{} (see `{command} --help`)", one_line(message)), status: Stop::ERROR }
+    }
+
+    /// What clap says to a command line of the program, or of a subcommand: help, or why it is wrong.
+    pub(super) fn of_clap(subcommand: Option<&str>, error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        if !error.use_stderr() {
+            return Stop { text, status: 0 };
+        }
+        // clap takes a second word without dash for a misplaced subcommand, and says so in a way that leads nowhere.
+        if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+            let advice = "pass a single TRACE; a subcommand has to come first";
+            return Stop::usage(None, &format!("unexpected argument '{word}': {advice}"));
+        }
+        // clap prints "error: what", perhaps tips, then the usage and where to find help. What and the tips are kept, but for the one that takes an unknown option
+        // for the name of a file.
+        let end = text.find("\nUsage:").or_else(|| text.find("\nFor more information")).unwrap_or(text.len());
+        let lines = text.get(..end).unwrap_or(&text).lines().filter(|line| !line.contains("as a value, use '-- "));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        Stop::usage(subcommand, text.replace("\n\n", ";\n").trim_end_matches([';', '\n']))
     }
 
     /// 0 after `--help` and `--version`, otherwise [`Stop::ERROR`].
@@ -51,24 +72,6 @@ impl fmt::Display for Stop {
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
         Stop { text: one_line(&error.to_string()), status: Stop::ERROR }
-    }
-}
-
-impl From<clap::Error> for Stop {
-    fn from(error: clap::Error) -> Self {
-        let text = error.render().to_string();
-        if !error.use_stderr() {
-            return Stop { text, status: 0 };
-        }
-        // clap takes a second word without dash for a misplaced subcommand, and says so in a way that leads nowhere.
-        if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
-            let advice = "pass a single TRACE; a subcommand has to come first";
-            return Stop::usage(&format!("unexpected argument '{word}': {advice}"));
-        }
-        // clap prints "error: what", perhaps a tip, then the usage and where to find help. What and the tip are kept.
-        let end = text.find("\nUsage:").or_else(|| text.find("\nFor more information")).unwrap_or(text.len());
-        let text = text.get(..end).unwrap_or(&text);
-        Stop::usage(text.strip_prefix("error: ").unwrap_or(text).replace("\n\n", ";\n").trim_end_matches([';', '\n']))
     }
 }
 

@@ -126,6 +126,17 @@ fn usage_errors_are_one_line_and_status_2() {
     assert!(refusal("--dry-run -o out t").contains("--output"));
     assert!(refusal("--forse t").contains("'--forse' found; tip: a similar argument exists: '--force' (see"));
     assert!(refusal("check --output out t").contains("--output"));
+    // The help that has the option, and no advice to take an option for a file.
+    assert!(refusal("--foo t").ends_with("'--foo' found (see `clc-replay --help`)"), "{}", refusal("--foo t"));
+    assert!(refusal("analyze t --foo").ends_with("'--foo' found (see `clc-replay analyze --help`)"));
+    assert!(refusal("export t --slope 0.1").ends_with("(see `clc-replay export --help`)"));
+    assert!(refusal("simulate d --events 5x").contains("'5x' is not a count"));
+    for count in ["18446744073709551615", "99999999999999999999", "2000000G"] {
+        assert!(
+            refusal(&format!("simulate d --events {count}")).contains("is too large (at most 1000000G)"),
+            "{count}"
+        );
+    }
 }
 
 #[test]
@@ -146,8 +157,9 @@ fn a_slip_in_a_subcommand_is_seen() {
     for line in ["./chek", "chef", "run1", "in", "x", "check t", "traces"] {
         assert!(parse(line).is_ok(), "{line}");
     }
-    assert!(refusal("--threads 0 t").contains("at least 1"));
-    assert!(refusal("--threads many t").contains("at least 1"));
+    for number in ["0", "many", "1025"] {
+        assert!(refusal(&format!("--threads {number} t")).contains("from 1 to 1024"), "{number}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use clc_clock::reference::Reference;
 use clc_trace::Duration;
 use clc_trace::Result;
 use clc_trace::decimal::Decimal;
+use clc_trace::workers::Workers;
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::{Decay, ErrorLimit, Slope};
 use std::fmt;
@@ -159,8 +160,8 @@ pub(super) fn delay(text: &str) -> Parsed<MaxDelay> {
 
 /// A number of threads.
 pub(super) fn threads(text: &str) -> Parsed<NonZero<usize>> {
-    let number = text.parse::<usize>().ok().and_then(NonZero::new);
-    number.ok_or_else(|| "the number of threads has to be at least 1".to_owned())
+    let number = text.parse::<usize>().ok().and_then(NonZero::new).filter(|number| number.get() <= Workers::MOST);
+    number.ok_or_else(|| format!("the number of threads has to be from 1 to {}", Workers::MOST))
 }
 
 /// Reads a window of time: `1.2s:1.3s`, `500us:`, `:2ms`.

@@ -218,8 +218,12 @@ impl<'a> Estimation<'a> {
         }
         let selected = match decision {
             Decision::Done(knots, fit) => {
-                let fit = fit.map(|fit| *fit);
-                self.select(transport, loaded, options, recorded_length, (&knots, fit), progress)?
+                let mut selected =
+                    self.select(transport, loaded, options, recorded_length, (&knots, *fit), progress)?;
+                if selected.clocks != SelectedClocks::Estimated && self.inputs.wanted.reference != Reference::Auto {
+                    selected.reason += "; time is that of these clocks, not of --reference";
+                }
+                selected
             }
             Decision::Nothing(reason) if options.presync == Method::Auto => {
                 self.select_without_estimate(transport, loaded, options, reason, progress)?
@@ -313,7 +317,7 @@ impl<'a> Estimation<'a> {
         loaded: &mut LocalTrace,
         options: &LoadOptions,
         recorded_length: i64,
-        (knots, fit): (&[Knots], Option<ClockFit>),
+        (knots, fit): (&[Knots], ClockFit),
         progress: &dyn Progress,
     ) -> Result<Selected> {
         let (opened, resolution) = (self.inputs.opened, self.inputs.resolution());

@@ -21,7 +21,7 @@ struct StoredForm {
 /// Reads a stored report. Rank 0 does it, for all.
 ///
 /// # Errors
-/// The file cannot be read, or holds no report of a correction or a check that this version understands.
+/// The file cannot be read, or holds no report of a correction, a check or an analysis that this version understands.
 pub fn report(transport: &mut dyn Transport, options: &ReportOptions) -> Result<Option<Outcome>> {
     let read = if transport.rank() == AnalysisRank::FIRST { read(options).map(Some) } else { Ok(None) };
     let failure = broadcast_value(transport, AnalysisRank::FIRST, read.as_ref().err().cloned())?;
@@ -35,14 +35,15 @@ fn read(options: &ReportOptions) -> Result<Report> {
     let path = &options.report;
     let text = text(path)?;
     let wrong = |message: String| Error::new(message).in_file(path);
-    let hint = "pass a file written by `clc-replay --report` or `clc-replay check --report`";
+    let hint =
+        "pass a file written by `clc-replay --report`, `clc-replay check --report` or `clc-replay analyze --report`";
     let form: StoredForm =
         serde_json::from_str(&text).map_err(|error| wrong(format!("not a stored report: {error}")).hint(hint))?;
     if form.schema != SCHEMA {
         return Err(wrong(format!("a report of schema version {}; this program reads version {SCHEMA}", form.schema)));
     }
     if form.verdict.is_none() {
-        return Err(wrong("not the report of a correction or a check".to_owned()).hint(hint));
+        return Err(wrong("not the report of a correction, a check or an analysis".to_owned()).hint(hint));
     }
     serde_json::from_str(&text).map_err(|error| wrong(format!("cannot parse the report: {error}")))
 }

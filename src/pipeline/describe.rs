@@ -69,7 +69,14 @@ fn scan(opened: &TraceHandle, index: usize, warnings: &mut Warnings) -> Result<S
     let place = |error: clc_trace::Error| {
         error.in_file(&opened.archive.local_definition_path(location.id)).at_location(location.id)
     };
-    let clock = LinearClock::new(&local.clock_offsets).map_err(place)?;
+    // A trace is described even if its offsets are useless: by its times as they were recorded.
+    let clock = LinearClock::new(&local.clock_offsets).unwrap_or_else(|error| {
+        let error = clc_trace::Error { hint: None, ..place(error) };
+        warnings.add(format!(
+            "the clock offsets of some locations cannot be used, their times are shown as recorded: {error}"
+        ));
+        LinearClock::identity()
+    });
     let summary = opened.archive.scan_with(location.id, &local, |_, _, _| Ok(()))?;
     summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
     if summary.events != location.claimed_events {

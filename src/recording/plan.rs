@@ -154,10 +154,11 @@ impl Plan {
 
     /// Says what is missing.
     pub(super) fn missing(&self, warnings: &mut Vec<String>) {
-        let mut list = Vec::new();
+        let (mut list, mut unnamed) = (Vec::new(), 0);
         for rank in 0..self.size {
             match self.surveys.get(&rank) {
-                None => list.push(format!("rank {rank} is missing: it recorded nothing")),
+                None if list.len() < NAMED => list.push(format!("rank {rank} is missing: it recorded nothing")),
+                None => unnamed += 1,
                 Some(survey) => {
                     list.extend(survey.damage.iter().cloned());
                     list.extend(survey.end.iter().map(|end| {
@@ -169,7 +170,7 @@ impl Plan {
                 }
             }
         }
-        let more = list.len().saturating_sub(NAMED);
+        let more = list.len().saturating_sub(NAMED) + unnamed;
         warnings.extend(list.into_iter().take(NAMED));
         if more > 0 {
             warnings.push(format!("and {more} more problems of this kind"));

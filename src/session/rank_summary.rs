@@ -114,7 +114,11 @@ pub(super) fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
             processes",
         ),
         (left.foreign_windows, "collective operations on windows without MPI processes are ignored"),
-        (left.open_collectives, "collective operations without a begin or an end are ignored"),
+        (
+            left.open_collectives,
+            "collective operations without a begin or an end are left out; where their communicator is not known, so is what \
+            follows on communicators that lack one",
+        ),
         (
             left.unordered_collectives,
             "threads of a process, with clocks of their own, take part in collective operations on a communicator or window that they share in an order that the trace does not tell: only what \

@@ -219,7 +219,7 @@ fn matching(
             _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => {
                 "creating or destroying a handle does not necessarily synchronise"
             }
-            _ => "no valid root",
+            _ => "no valid root, or the trace has no sizes of what was sent and received",
         };
         let reasons = (counts.unconstrained > 0)
             .then(|| report::ReasonCount { reason: reason.to_owned(), count: counts.unconstrained });

@@ -227,7 +227,12 @@ fn make_installs_program_recorder_manual_and_completions() {
     let usr = directory.path().join("usr");
     assert!(usr.join("bin/clc-replay").is_file());
     assert!(usr.join("lib/libclc_recorder.so").is_file());
-    assert!(usr.join("share/doc/clc-replay/docs/report.md").is_file());
+    let pages = usr.join("share/doc/clc-replay");
+    assert!(pages.join("docs/report.md").is_file());
+    // With the pictures that they show.
+    for picture in ["docs/report.png", "docs/clocks/sine.svg", "docs/performance/strong-scaling.svg"] {
+        assert!(pages.join(picture).is_file(), "{picture}");
+    }
     let manual = read(&usr.join("share/man/man1/clc-replay.1"));
     assert!(manual.starts_with(".ie") && manual.contains(".SH OPTIONS") && manual.contains("\\-\\-latency"));
     assert!(manual.contains(".SH SYNOPSIS\nclc\\-replay [OPTIONS] <TRACE>\n.br\n"), "{manual}");

@@ -19,6 +19,7 @@ mod clock_offsets;
 mod emulated_nodes;
 mod examples;
 mod export;
+mod half_recorded;
 mod handles;
 mod judges;
 mod known_truth;

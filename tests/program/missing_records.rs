@@ -16,13 +16,13 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const US: i64 = 1_000;
-const RULES: Rules =
+pub(crate) const RULES: Rules =
     Rules { same_node: 0, other_node: 0, vector_all_to_all: false, fences: Fences::All, handles: false };
 
 type Timed = (i64, Event);
 
 /// Processes on nodes of their own, by process and location, and one communicator.
-fn trace(processes: Vec<Vec<Vec<Timed>>>) -> Trace {
+pub(crate) fn trace(processes: Vec<Vec<Vec<Timed>>>) -> Trace {
     let members: Vec<MpiRank> = (0..processes.len() as u32).map(MpiRank).collect();
     let world = Communicator {
         id: CommId(0),
@@ -48,15 +48,15 @@ fn message(peer: u32, length: u64) -> Message {
 }
 
 /// A call from `enter` to `leave` with one event at `at`.
-fn call(enter: i64, at: i64, event: Event, leave: i64) -> [Timed; 3] {
+pub(crate) fn call(enter: i64, at: i64, event: Event, leave: i64) -> [Timed; 3] {
     [(enter, Event::Enter(RegionId(0))), (at, event), (leave, Event::Leave(RegionId(0)))]
 }
 
-fn send(at: i64, to: u32) -> [Timed; 3] {
+pub(crate) fn send(at: i64, to: u32) -> [Timed; 3] {
     call(at, at, Event::MpiSend(message(to, 8)), at + US)
 }
 
-fn receive(enter: i64, at: i64, from: u32) -> [Timed; 3] {
+pub(crate) fn receive(enter: i64, at: i64, from: u32) -> [Timed; 3] {
     call(enter, at, Event::MpiRecv(message(from, 8)), at)
 }
 
@@ -65,7 +65,7 @@ fn corrected(trace: &Trace, ranks: &[usize]) -> Result<Outcome, Error> {
     corrected_with(trace, ranks, &RULES)
 }
 
-fn corrected_with(trace: &Trace, ranks: &[usize], rules: &Rules) -> Result<Outcome, Error> {
+pub(crate) fn corrected_with(trace: &Trace, ranks: &[usize], rules: &Rules) -> Result<Outcome, Error> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     write(trace, &path);
@@ -82,7 +82,7 @@ fn corrected_with(trace: &Trace, ranks: &[usize], rules: &Rules) -> Result<Outco
 
 /// Nothing is claimed to be wrong, and nothing is moved.
 #[track_caller]
-fn assert_untouched(trace: &Trace, outcome: &Outcome) {
+pub(crate) fn assert_untouched(trace: &Trace, outcome: &Outcome) {
     assert_eq!((outcome.violated, outcome.least_advance), ((0, 0), 0), "{outcome:?}");
     let times = |process: &Process| -> Vec<Vec<i64>> {
         process.locations.iter().map(|events| events.iter().map(|recorded| recorded.time).collect()).collect()
@@ -359,7 +359,7 @@ fn loses_sends(seed: u64, trace: &Trace, process: usize, message: &Message) -> b
     side(seed, peer_of(trace, process, message), process, message)
 }
 
-fn generated(seed: u64, clocks: Option<ClockErrors>) -> Generated {
+pub(crate) fn generated(seed: u64, clocks: Option<ClockErrors>) -> Generated {
     let mut options = Options::random(&mut Rng(seed));
     options.anomalies = Anomalies::default();
     let perfect = ClockErrors { offset: 0, drift: 0, wave: 0, jumps: (0, 0), resolution: 1 };

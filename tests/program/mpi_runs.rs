@@ -275,7 +275,7 @@ fn the_other_librarys_launcher_is_noticed() {
     let _machine = alone_on_the_machine();
     let other = if launcher().open_mpi { "mpiexec.mpich" } else { "mpirun.openmpi" };
     let exists = Command::new(other).arg("--version").output().is_ok_and(|output| output.status.success());
-    assert!(exists, "{other} is missing; scripts/setup.sh installs it");
+    assert!(exists, "{other} is missing; scripts/setup.sh --tests installs it");
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new(other);
     if !launcher().open_mpi {

@@ -25,6 +25,20 @@ fn judge(presync: &str, directory: &Path) -> (f64, String) {
 }
 
 #[test]
+fn the_reference_does_not_change_which_clocks_are_taken() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    // Perfect clocks, and messages that go one way: the estimate is tens of microseconds off.
+    clc("simulate trace --ranks 8 --events 3k --pattern pipeline --clock perfect --seed 3 -q", path);
+    for reference in ["auto", "0", "5", "median", "mean"] {
+        let report = json(&clc(&format!("trace -o {reference} -q --reference {reference} --report -"), path));
+        assert_eq!(report["clocks"]["chosen"], "none", "{reference}");
+        let reason = report["clocks"]["reason"].as_str().expect("a reason");
+        assert_eq!(reason.contains("not of --reference"), reference != "auto", "{reason}");
+    }
+}
+
+#[test]
 fn auto_is_the_default_of_a_correction_and_linear_that_of_a_check() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();

@@ -146,7 +146,7 @@ fn chromium() -> String {
             .status();
         version.is_ok_and(|status| status.success())
     };
-    candidates.into_iter().find(works).expect("Chromium; scripts/setup.sh installs it, or set CHROMIUM")
+    candidates.into_iter().find(works).expect("Chromium; scripts/setup.sh --tests installs it, or set CHROMIUM")
 }
 
 /// Uses the chapter on clocks and the matrix as a person would.

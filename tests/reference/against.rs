@@ -75,6 +75,8 @@ pub(crate) struct Outcome {
     canonical: bool,
     /// What this rank received: messages, implied orders, and what of both contradicts the rest, with the communicators that do.
     pub received: [u64; 3],
+    /// Instances of collective operations that constrain somebody.
+    pub instances: u64,
     /// Locations with timelines of their own, as process and location.
     pub own: Vec<(u32, u32)>,
 }
@@ -139,6 +141,7 @@ fn run(
         canonical: passes.groups.is_some(),
         decay,
         received: [counts.matched, counts.implied, counts.contradicted.values().sum::<u64>() + operations],
+        instances: loaded.program.collectives.counts.by_op.values().map(|counts| counts.matched).sum(),
         own: loaded.own.iter().map(|own| (own.of.0, own.location)).collect(),
     })
 }
@@ -181,6 +184,7 @@ pub(crate) fn on_ranks(
             (whole.least_advance, whole.violated, whole.canonical, whole.decay, &whole.own)
         );
         whole.times.extend(part.times);
+        whole.instances += part.instances;
         whole.received.iter_mut().zip(part.received).for_each(|(sum, part)| *sum += part);
     }
     Ok(whole)

@@ -50,7 +50,7 @@ impl CollectiveClass {
 }
 
 /// The part of one member in one instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Role {
     /// Its begin is a logical send.
     pub sends: bool,

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// The table of functions that this version of the recorder intercepts.
 const TABLE: &str = include_str!("../../recorder/calls.txt");
 
+/// Processes of an application, at most: more are the header of no recording, and would take memory for each.
+const MOST_PROCESSES: u32 = 1 << 24;
+
 /// The functions of the table.
 pub(super) fn table() -> Vec<Function<'static>> {
     format::calls::functions(TABLE).flatten().collect()
@@ -74,8 +77,17 @@ pub(super) struct RawFile {
     map: MappedFile,
     /// End of the records.
     end: usize,
-    /// Buffers that were not written to it any more, in their order, with the ends of their records.
-    buffers: Vec<(MappedFile, usize)>,
+    /// Buffers that were not written to it any more, in their order.
+    buffers: Vec<UnwrittenBuffer>,
+}
+
+/// A buffer beside a raw file.
+#[derive(Debug)]
+struct UnwrittenBuffer {
+    path: PathBuf,
+    map: MappedFile,
+    /// End of its records.
+    end: usize,
 }
 
 impl RawFile {
@@ -138,6 +150,12 @@ impl RawFile {
         if header.rank >= header.size {
             return Err(bad("the header is damaged"));
         }
+        if header.size > MOST_PROCESSES {
+            return Err(bad(&format!(
+                "the header says {} processes; no more than {MOST_PROCESSES} are supported",
+                header.size
+            )));
+        }
         let committed = usize::try_from(number(field::COMMITTED)).unwrap_or(usize::MAX);
         let end = HEADER.saturating_add(committed);
         if end > map.len() {
@@ -147,16 +165,19 @@ impl RawFile {
         Ok(RawFile { path: path.to_path_buf(), header, map, end, buffers })
     }
 
-    /// The pieces with its records, in their order.
-    pub(super) fn pieces(&self) -> Vec<&[u8]> {
-        let written = self.map.get(HEADER..self.end).unwrap_or_default();
-        let buffers = self.buffers.iter().map(|(map, end)| map.get(HEADER..*end).unwrap_or_default());
+    /// The pieces with its records, in their order, and the files in which they begin at [`HEADER`].
+    pub(super) fn pieces(&self) -> Vec<(&Path, &[u8])> {
+        let written = (self.path.as_path(), self.map.get(HEADER..self.end).unwrap_or_default());
+        let buffers = self.buffers.iter().map(|buffer| {
+            let records = buffer.map.get(HEADER..buffer.end).unwrap_or_default();
+            (buffer.path.as_path(), records)
+        });
         std::iter::once(written).chain(buffers).collect()
     }
 }
 
-/// The buffers beside a file that are not among its `written` bytes, in their order, with the ends of their records.
-fn unwritten(path: &Path, written: u64) -> Result<Vec<(MappedFile, usize)>> {
+/// The buffers beside a file that are not among its `written` bytes, in their order.
+fn unwritten(path: &Path, written: u64) -> Result<Vec<UnwrittenBuffer>> {
     let mut found = Vec::new();
     for index in 0.. {
         let path = path.with_extension(format!("{index}.{}", buffer::EXTENSION));
@@ -178,11 +199,11 @@ fn unwritten(path: &Path, written: u64) -> Result<Vec<(MappedFile, usize)>> {
         }
         let sequence = number(buffer::SEQUENCE);
         if sequence > 0 && end > HEADER {
-            found.push((sequence, map, end));
+            found.push((sequence, UnwrittenBuffer { path, map, end }));
         }
     }
-    found.sort_by_key(|&(sequence, ..)| sequence);
-    Ok(found.into_iter().map(|(_, map, end)| (map, end)).collect())
+    found.sort_by_key(|&(sequence, _)| sequence);
+    Ok(found.into_iter().map(|(_, buffer)| buffer).collect())
 }
 
 impl RawFileHeader {

@@ -13,6 +13,7 @@ use crate::recording::raw::records::{
 use clc_trace::{Error, MpiRank, Result};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::sync::Arc;
 
 /// No event is so long before the first or after the last anchor, in ticks of any counter: more than an hour.
@@ -21,11 +22,12 @@ const SLACK: u64 = 1 << 44;
 /// The records of a file.
 #[derive(Debug)]
 pub(crate) struct RawRecords<'a> {
-    file: &'a RawFile,
     functions: &'a [Function<'static>],
+    /// The piece that is being read, and its file.
+    path: &'a Path,
     bytes: &'a [u8],
     /// What follows, in reverse order.
-    pieces: Vec<&'a [u8]>,
+    pieces: Vec<(&'a Path, &'a [u8])>,
     /// Times outside of these are not true.
     times: RangeInclusive<u64>,
     position: usize,
@@ -47,26 +49,18 @@ fn signed(value: u64) -> i64 {
 }
 
 impl<'a> RawRecords<'a> {
-    /// All records of a file, from the first one on.
+    /// All records of a file and of its buffers, from the first one on.
     pub(crate) fn of(file: &'a RawFile, functions: &'a [Function<'static>]) -> RawRecords<'a> {
-        RawRecords::new(file, functions, file.pieces())
-    }
-
-    /// Of the bytes after the header of a file, and of its buffers.
-    pub(crate) fn new(
-        file: &'a RawFile,
-        functions: &'a [Function<'static>],
-        mut pieces: Vec<&'a [u8]>,
-    ) -> RawRecords<'a> {
-        pieces.retain(|piece| !piece.is_empty());
+        let mut pieces = file.pieces();
+        pieces.retain(|(_, piece)| !piece.is_empty());
         pieces.reverse();
-        let bytes = pieces.pop().unwrap_or_default();
+        let (path, bytes) = pieces.pop().unwrap_or((&file.path, &[]));
         let (first, last) = (file.header.first[0], file.header.latest.map_or(0, |[last, ..]| last));
         let span = last.saturating_sub(first).saturating_add(SLACK);
         let times = first.saturating_sub(SLACK)..=first.saturating_add(span);
         RawRecords {
-            file,
             functions,
+            path,
             bytes,
             pieces,
             times,
@@ -95,7 +89,7 @@ impl RawRecords<'_> {
         loop {
             while self.position >= self.bytes.len() {
                 let Some(next) = self.pieces.pop() else { return Ok(None) };
-                (self.bytes, self.position) = (next, 0);
+                ((self.path, self.bytes), self.position) = (next, 0);
             }
             let start = self.position;
             match self.record() {
@@ -103,7 +97,7 @@ impl RawRecords<'_> {
                 Some(None) => {}
                 None => {
                     let message = format!("the recording is damaged at byte {}", HEADER + start);
-                    return Err(Error::new(message).in_file(&self.file.path));
+                    return Err(Error::new(message).in_file(self.path));
                 }
             }
         }

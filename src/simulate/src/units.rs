@@ -106,8 +106,12 @@ pub fn parse_count(text: &str) -> Result<u64> {
         Some((at, 'G')) => (&text[..at], 1_000_000_000),
         _ => (text, 1),
     };
-    let count: u64 = digits.parse().map_err(|_| wrong())?;
-    count.checked_mul(scale).filter(|&n| n <= 1_000_000_000_000_000).ok_or_else(wrong)
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let count: Option<u64> = digits.parse().ok().and_then(|count: u64| count.checked_mul(scale));
+    let most = || Error::new(format!("'{text}' is too large")).hint("at most 1000000G");
+    count.filter(|&count| count <= 1_000_000_000_000_000).ok_or_else(most)
 }
 
 /// Turns picoseconds into ticks, rounding down: ticks = floor(picoseconds * resolution / 10^12).

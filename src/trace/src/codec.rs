@@ -3,6 +3,7 @@
 //! Everything that the analysis ranks tell each other, and the headers of the native format, pass through here, so that
 //! the encoding can be replaced in one file.
 
+use crate::format::plural;
 use crate::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,7 +43,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     };
     match decoded {
         Ok((value, used)) if used == bytes.len() => Ok(value),
-        Ok((_, used)) => Err(failed(format!("{} extra bytes follow its end", bytes.len() - used))),
+        Ok((_, used)) => Err(failed(format!("{} behind its end", plural((bytes.len() - used) as u64, "extra byte")))),
         Err(error) => Err(failed(error.to_string())),
     }
 }
@@ -85,6 +86,6 @@ mod tests {
         let bytes = encode("location").unwrap();
         assert!(decode::<String>(&bytes[..bytes.len() - 1]).is_err());
         let longer = [bytes.as_slice(), &[0]].concat();
-        assert!(decode::<String>(&longer).unwrap_err().message.contains("1 extra bytes follow"));
+        assert!(decode::<String>(&longer).unwrap_err().message.contains("1 extra byte behind"));
     }
 }

@@ -36,15 +36,18 @@ impl Workers {
     /// Most threads that are used without being asked for: reading and writing files does not get faster for ever.
     const DEFAULT_MOST: usize = 16;
 
+    /// Most threads: no machine has more cores for one process, and each needs a stack of its own.
+    pub const MOST: usize = 1024;
+
     /// One for each core that this process may use, up to 16.
     pub fn of_this_machine() -> Workers {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         Workers { threads: cores.min(Workers::DEFAULT_MOST) }
     }
 
-    /// At most `threads` of them.
+    /// At most `threads` of them, and no more than [`Workers::MOST`].
     pub fn new(threads: NonZero<usize>) -> Workers {
-        Workers { threads: threads.get() }
+        Workers { threads: threads.get().min(Workers::MOST) }
     }
 
     /// How many there are at most.
@@ -138,8 +141,9 @@ impl Workers {
         if let Some(pool) = pools.get(&self.threads) {
             return Some(pool);
         }
-        // With little memory there are fewer of them.
-        let mut build = (2..=self.threads).rev().map(|threads| ThreadPoolBuilder::new().num_threads(threads).build());
+        // With little memory there are fewer of them: each attempt that fails has begun, and ends, nearly as many as it asks for.
+        let fewer = std::iter::successors(Some(self.threads), |threads| Some(threads / 2).filter(|half| *half >= 2));
+        let mut build = fewer.map(|threads| ThreadPoolBuilder::new().num_threads(threads).build());
         let pool = build.find_map(std::result::Result::ok)?;
         let pool: &'static ThreadPool = Box::leak(Box::new(pool));
         pools.insert(self.threads, pool);
@@ -217,6 +221,12 @@ mod tests {
             assert_eq!(workers(threads).both(one, || vec![3]), (7, vec![3]));
             assert_eq!(workers(threads).map(9, |job| job * job), [0, 1, 4, 9, 16, 25, 36, 49, 64]);
         }
+    }
+
+    #[test]
+    fn there_are_never_more_than_a_machine_has_use_for() {
+        assert_eq!(workers(7).threads(), 7);
+        assert_eq!(workers(usize::MAX).threads(), Workers::MOST);
     }
 
     #[test]

@@ -20,13 +20,14 @@ const FILES: [(&str, &str); 10] = [
     ("native.clct", "events/1.clce"),
 ];
 /// What is done: the arguments before the trace, those after it, and whether there is an output after success.
-const JOBS: [(&[&str], &[&str], bool); 6] = [
+const JOBS: [(&[&str], &[&str], bool); 7] = [
     (&[], &["-o", "@output"], true),
     (&["check"], &["--html", "@page"], false),
     (&["info"], &[], false),
     (&["convert"], &["@output"], true),
     (&["perturb"], &["@output", "--anyway"], true),
     (&["export"], &["-o", "@output"], true),
+    (&["analyze"], &["--html", "@page"], false),
 ];
 
 thread_local! {

@@ -77,7 +77,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
         WITH_STREAMS => 1,
         _ => 0,
     };
-    let (header, definitions): (TraceHeader, Definitions) = codec::decode(&[payload, &[0; 6][..lists]].concat())?;
+    let layout = |_| damaged(&format!("its payload does not have the layout of version {version}"));
+    let (header, definitions): (TraceHeader, Definitions) =
+        codec::decode(&[payload, &[0; 6][..lists]].concat()).map_err(layout)?;
     check(&definitions)?;
     Ok((header, definitions))
 }

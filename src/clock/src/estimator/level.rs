@@ -12,7 +12,6 @@ use crate::grid::Grid;
 use crate::latencies::Reading;
 use crate::network::{LAST_ROUNDS, Problem, ROUNDS};
 use crate::observations::{Observations, Offsets};
-use crate::reference::Reference;
 use crate::steps::may_step;
 use crate::view::TrialData;
 use crate::windows::BoundTable;
@@ -120,8 +119,7 @@ impl Estimator {
         }
         let knots = self.knots(&grid);
         if done {
-            let fit = (self.wanted == Reference::Auto).then(|| Box::new(self.fit(&anchors, &grid)));
-            Decision::Done(knots, fit)
+            Decision::Done(knots, Box::new(self.fit(&anchors, &grid)))
         } else {
             self.refine_windows();
             Decision::Level(knots, observed_windows(clocks))

@@ -55,7 +55,7 @@ pub enum Decision {
     /// Single messages of some clocks are asked for, to find where these jumped ([`Estimator::inspected`]).
     Inspect(Vec<ClockInterval>),
     /// These are the refinements, and how they compare with the recorded clocks, if that matters.
-    Done(Vec<Knots>, Option<Box<ClockFit>>),
+    Done(Vec<Knots>, Box<ClockFit>),
     /// There is nothing to refine the clocks with.
     Nothing(String),
 }

@@ -313,6 +313,8 @@ pub fn join_everywhere(
         extract.collectives = extract.collectives.drain().map(|(comm, list)| (rename(comm), list)).collect();
         extract.loose =
             std::mem::take(&mut extract.loose).into_iter().map(|(comm, list)| (rename(comm), list)).collect();
+        let ends = std::mem::take(&mut extract.half_recorded.ends);
+        extract.half_recorded.ends = ends.into_iter().map(|(comm, ends)| (rename(comm), ends)).collect();
     }
     Ok(merged.keys().map(|(_, comm)| comm).collect::<BTreeSet<_>>().len())
 }

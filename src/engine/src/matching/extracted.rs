@@ -8,7 +8,7 @@ use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::Gaps;
 use crate::matching::within::steps::ThreadCounts;
 use crate::matching::within::threads::ThreadOrder;
-use clc_trace::{EventNumber, MpiRank};
+use clc_trace::{CollectiveOp, EventNumber, MpiRank};
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +22,28 @@ pub struct Participation {
     pub end: u32,
     /// What of its end record decides who waits for whom.
     pub part: MemberRecord,
+}
+
+/// The end of a collective operation whose begin was not recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoneEnd {
+    /// Its index among the visited events.
+    pub event: u32,
+    /// The operation.
+    pub op: CollectiveOp,
+    /// Whether it is that of a non-blocking one, which other operations may have begun behind.
+    pub immediate: bool,
+}
+
+/// Collective operations of which one end only was recorded: they took place, and have a number among those of their communicator.
+#[derive(Debug, Default)]
+pub struct HalfRecorded {
+    /// Ends without a begin, by communicator or window.
+    pub ends: BTreeMap<CommIndex, Vec<LoneEnd>>,
+    /// Begins without an end, on some communicator: visited events in order.
+    pub begins: Vec<u32>,
+    /// The same on some window.
+    pub window_begins: Vec<u32>,
 }
 
 /// What a process did that cannot take part in the replay.
@@ -105,6 +127,8 @@ pub struct Extract {
     pub collectives: HashMap<CommIndex, Vec<Participation>>,
     /// Of communicators and windows on which threads with clocks of their own operate in an order that is not known: what is certain of each participation.
     pub loose: BTreeMap<CommIndex, Vec<CertainEnds>>,
+    /// Collective operations of which one end only was recorded; not in `collectives`.
+    pub half_recorded: HalfRecorded,
     /// The ends of synchronous sends, by the send.
     pub synchronous: HashMap<u32, u32>,
     /// Where receives were posted, by the receive; filled only where regions are read.

@@ -285,7 +285,7 @@ fn collective_tallies(
         debug_assert_eq!(program.collectives.comms[index].home, here);
         for (instance, violated) in program.collectives.comms[index].instances.iter().zip(flags) {
             let tally = tallies.entry(instance.op.0).or_default();
-            tally.checked += 1;
+            tally.checked += u64::from(instance.constrains);
             tally.violated += u64::from(violated);
         }
     }

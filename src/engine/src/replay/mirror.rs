@@ -154,6 +154,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
             class => class,
         },
         root: if instance.class.rooted() { rank(instance.root) } else { instance.root },
+        constrains: instance.constrains,
     });
     let mut members: Vec<HostedMember> = comm
         .members

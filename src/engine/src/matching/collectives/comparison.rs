@@ -1,17 +1,20 @@
 //! Comparing what the members of communicators did: first how often, then by checksums, and only where these differ one by one.
 
-use crate::comm::{AnalysisRank, Transport};
+use crate::comm::{AnalysisRank, ReduceOp, Transport};
+use crate::matching::collectives::class_of;
 use crate::matching::collectives::fences::Ours;
 use crate::matching::collectives::groups::{Word, has_two};
+use crate::matching::collectives::half_recorded::{Doubt, certain};
 use crate::matching::collectives::homes::{exchange, tell_hosts};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
-use clc_trace::{Error, Result, Root, TimelineNumber};
-use controlled_logical_clock::semantics::CollectiveClass;
-use std::collections::BTreeMap;
+use clc_trace::{CommRank, Error, Result, Root, TimelineNumber};
+use controlled_logical_clock::semantics::{CollectiveClass, Role, role_between};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
 /// What is known of a communicator at its home while its members are compared.
@@ -26,6 +29,23 @@ struct AtHome {
 
 /// A number by communicator.
 type ByComm = BTreeMap<CommIndex, u64>;
+
+/// Whether some member of an operation is at either end of it: by its role, and by the sizes that were recorded.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Ends {
+    /// Sends, and receives.
+    roles: [bool; 2],
+    /// The same.
+    sizes: [bool; 2],
+}
+
+impl Ends {
+    fn add(&mut self, other: Ends) {
+        for (own, other) in [(&mut self.roles, other.roles), (&mut self.sizes, other.sizes)] {
+            own.iter_mut().zip(other).for_each(|(own, other)| *own |= other);
+        }
+    }
+}
 
 /// Up to where members did the same.
 #[derive(Default)]
@@ -69,8 +89,12 @@ impl<'a, 'b> Comparison<'a, 'b> {
         Ok(Comparison { placement, table, ours, homes: BTreeMap::new(), complete: ByComm::new() })
     }
 
-    /// How many instances everybody has.
-    pub(super) fn count(&mut self, transport: &mut dyn Transport) -> Result<ByComm> {
+    /// How many instances everybody has, up to where members lack some, by what is in `doubt` at the homes.
+    pub(super) fn count(
+        &mut self,
+        transport: &mut dyn Transport,
+        doubt: &BTreeMap<CommIndex, BTreeMap<CommRank, Doubt>>,
+    ) -> Result<ByComm> {
         let (placement, table) = (self.placement, self.table);
         let announce = self.ours.iter().flat_map(|(&comm, members)| {
             let home = home_of(placement, table, comm);
@@ -81,8 +105,12 @@ impl<'a, 'b> Comparison<'a, 'b> {
             home.counts.resize(size_of(table, comm), 0);
             home.counts[rank] = count;
         }
-        self.complete =
-            self.homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();
+        let complete = |(&comm, home): (&CommIndex, &AtHome)| {
+            let all = home.counts.iter().copied().min().unwrap_or(0);
+            let certain = doubt.get(&comm).and_then(|doubts| certain(&home.counts, doubts));
+            (comm, certain.map_or(all, |certain| certain.min(all)))
+        };
+        self.complete = self.homes.iter().map(complete).collect();
         tell_hosts(transport, placement, table, &self.complete)
     }
 
@@ -170,6 +198,42 @@ impl<'a, 'b> Comparison<'a, 'b> {
             parted.first_inconsistent.insert(comm, parting);
         }
         parted
+    }
+
+    /// Of a trace without sizes, by communicator whose home is here: the operations among the `valid` ones in which nobody has sent or nobody received anything, so that they constrain nobody.
+    /// None if some operation has both: then sizes are recorded, and these are operations without data.
+    pub(super) fn without_sizes(
+        &self,
+        transport: &mut dyn Transport,
+        valid: &ByComm,
+        alltoallv: bool,
+    ) -> Result<BTreeMap<CommIndex, BTreeSet<u8>>> {
+        let (placement, table) = (self.placement, self.table);
+        let mut found: BTreeMap<(CommIndex, u8), Ends> = BTreeMap::new();
+        for (&comm, members) in &self.ours {
+            let (first, size) = (table.first_group(comm), size_of(table, comm) as u32);
+            let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
+            for (rank, _, list) in members {
+                for own in &list[..valid.min(list.len())] {
+                    let class = class_of(own.part.op, alltoallv, first > 0);
+                    let Role { sends, receives } = role_between(class, *rank, first, size, &own.part);
+                    let ends = Ends { roles: [sends, receives], sizes: [own.part.sent, own.part.received] };
+                    found.entry((comm, own.part.op.0)).or_default().add(ends);
+                }
+            }
+        }
+        let own = found.into_iter().map(|((comm, op), ends)| (home_of(placement, table, comm), (comm, op, ends)));
+        let mut all: BTreeMap<(CommIndex, u8), Ends> = BTreeMap::new();
+        for (comm, op, ends) in exchange(transport, own)? {
+            all.entry((comm, op)).or_default().add(ends);
+        }
+        let mut sizes = [i64::from(all.values().any(|ends| ends.sizes == [true; 2]))];
+        transport.all_reduce(ReduceOp::Max, &mut sizes)?;
+        let mut silent: BTreeMap<CommIndex, BTreeSet<u8>> = BTreeMap::new();
+        for ((comm, op), _) in all.into_iter().filter(|(_, ends)| sizes[0] == 0 && ends.roles != [true; 2]) {
+            silent.entry(comm).or_default().insert(op);
+        }
+        Ok(silent)
     }
 
     /// Tells the members of inter-communicators which roots both groups together say.

@@ -87,6 +87,8 @@ pub struct Instance {
     pub class: CollectiveClass,
     /// The root; the first member if it has none.
     pub root: CommRank,
+    /// Known at its home: whether anybody can be too early, as far as the trace shows.
+    pub constrains: bool,
 }
 
 /// The constrained collective instances of one communicator, as seen by an analysis rank that hosts members.

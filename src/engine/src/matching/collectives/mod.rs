@@ -2,11 +2,13 @@
 //!
 //! The k-th collective operation of one member belongs to the k-th of every other member. A *home* rank per communicator (the
 //! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
-//! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
+//! only if that differs the operations themselves (of inter-communicators always, for the sake of roots). Before that, operations of which one end only was
+//! recorded get their numbers (`half_recorded`).
 
 mod comparison;
 pub mod fences;
 mod groups;
+mod half_recorded;
 mod homes;
 pub mod instances;
 pub(crate) mod split;
@@ -28,7 +30,7 @@ use crate::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{CollectiveOp, CommRank, Error, MpiRank, Result, Root, TimelineNumber};
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::{CollectiveClass, role_between};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Which operations constrain.
@@ -54,7 +56,10 @@ pub fn match_collectives(
     rules: Rules,
 ) -> Result<Collectives> {
     let mut comparison = Comparison::of(placement, table, first, extracts)?;
-    let complete = comparison.count(transport)?;
+    let mut left_out = Vec::new();
+    let ours = &mut comparison.ours;
+    let doubt = half_recorded::settle(transport, (placement, table), extracts, ours, &mut left_out)?;
+    let complete = comparison.count(transport, &doubt)?;
     let counting = comparison.most_frequent(transport)?;
     let suspicious = comparison.suspicious(transport, &complete)?;
     comparison.compare(transport, &suspicious)?;
@@ -65,9 +70,13 @@ pub fn match_collectives(
         comparison.tell_roots(transport)?;
     }
     fences::settle(transport, placement, table, extracts, &mut comparison.ours, &valid, rules.fences)?;
+    let without_sizes = comparison.without_sizes(transport, &valid, rules.alltoallv)?;
 
     let counts = CollectiveCounts { first_inconsistent: parted.first_inconsistent, ..CollectiveCounts::default() };
     let mut collectives = Collectives { counts, ..Collectives::default() };
+    for op in left_out {
+        collectives.counts.by_op.entry(op.0).or_default().incomplete += 1;
+    }
     for (comm, members) in comparison.ours {
         let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
         let complete = complete.get(&comm).copied().unwrap_or(0) as usize;
@@ -80,7 +89,8 @@ pub fn match_collectives(
         }
         let Some(processes) = table.participants(comm) else { continue };
         let home = home_of(placement, table, comm);
-        let joining = Joining { comm, processes, first_group: table.first_group(comm), alltoallv: rules.alltoallv };
+        let (first_group, silent) = (table.first_group(comm), without_sizes.get(&comm));
+        let joining = Joining { comm, processes, first_group, alltoallv: rules.alltoallv, silent };
         let here = home == transport.rank();
         let Some((instances, members)) = collectives.join(joining, members, valid, here, extracts)? else { continue };
         collectives.add(joining, home, instances, members, placement, node_of);
@@ -95,11 +105,17 @@ struct Joining<'a> {
     processes: &'a Arc<[MpiRank]>,
     first_group: u32,
     alltoallv: bool,
+    /// At its home: operations that constrain nobody, since no sizes were recorded.
+    silent: Option<&'a BTreeSet<u8>>,
 }
 
 impl Joining<'_> {
     fn size(&self) -> u32 {
         self.processes.len() as u32
+    }
+
+    fn is_silent(&self, op: CollectiveOp) -> bool {
+        self.silent.is_some_and(|silent| silent.contains(&op.0))
     }
 
     /// Whether a participation in an operation of this class constrains anybody.
@@ -123,7 +139,7 @@ impl Joining<'_> {
                 _ => CommRank(0),
             };
             if class != CollectiveClass::Unconstrained {
-                instances.push(Instance { op, class, root });
+                instances.push(Instance { op, class, root, constrains: !self.is_silent(op) });
             }
         }
         instances
@@ -150,7 +166,7 @@ impl Collectives {
         if home {
             for (participation, &class) in first_list.iter().zip(&classes) {
                 let entry = self.counts.by_op.entry(participation.part.op.0).or_default();
-                if joining.usable(participation, class) {
+                if joining.usable(participation, class) && !joining.is_silent(participation.part.op) {
                     entry.matched += 1;
                 } else {
                     entry.unconstrained += 1;

@@ -3,7 +3,7 @@
 use super::Extractor;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::extract::calls::SynchronisingCall;
-use crate::matching::extracted::Participation;
+use crate::matching::extracted::{LoneEnd, Participation};
 use crate::matching::sync::EventCoordinates;
 use clc_trace::{Collective, CollectiveOp, CommMembers, Error, MpiRank, Result};
 use controlled_logical_clock::semantics::MemberRecord;
@@ -20,9 +20,8 @@ pub(super) struct EndedElsewhere {
 impl Extractor<'_> {
     pub(super) fn begin_collective(&mut self, at: EventCoordinates) -> Result<bool> {
         let begin = self.near(at)?;
-        if self.open_begins.insert(at.location, begin).is_some() {
-            self.out.leftovers.open_collectives += 1;
-        }
+        let before = self.open_begins.insert(at.location, begin);
+        self.lone_begins(before);
         Ok(true)
     }
 
@@ -31,9 +30,8 @@ impl Extractor<'_> {
         if let Some(EndedElsewhere { process, comm, end, part }) = self.ended_elsewhere.remove(&request) {
             return self.participate(process, comm, Participation { begin, end, part }).map(|()| true);
         }
-        if self.collective_requests.insert(request, begin).is_some() {
-            self.out.leftovers.open_collectives += 1;
-        }
+        let before = self.collective_requests.insert(request, begin);
+        self.lone_begins(before);
         Ok(true)
     }
 
@@ -50,8 +48,8 @@ impl Extractor<'_> {
         let part = MemberRecord { root: collective.root, ..MemberRecord::from(collective) };
         let part = MemberRecord { op: part.op.on_communicator(), ..part };
         let ended = EndedElsewhere { process, comm, end, part };
-        if self.ended_elsewhere.insert(request, ended).is_some() {
-            self.out.leftovers.open_collectives += 1;
+        if let Some(EndedElsewhere { comm, end, part, .. }) = self.ended_elsewhere.insert(request, ended) {
+            self.lone_end(comm, LoneEnd { event: end, op: part.op, immediate: true });
         }
         Ok(())
     }
@@ -61,12 +59,13 @@ impl Extractor<'_> {
         at: EventCoordinates,
         begin: Option<u32>,
         collective: &Collective,
+        immediate: bool,
     ) -> Result<()> {
         let process = self.own_process()?;
         let comm = self.comm(collective.comm)?;
         let end = self.near(at)?;
         let Some(begin) = begin else {
-            self.out.leftovers.open_collectives += 1;
+            self.lone_end(comm, LoneEnd { event: end, op: collective.op.on_communicator(), immediate });
             return Ok(());
         };
         let part = MemberRecord { root: collective.root, ..MemberRecord::from(collective) };
@@ -78,6 +77,32 @@ impl Extractor<'_> {
         };
         let part = MemberRecord { op, ..part };
         self.participate(process, comm, Participation { begin, end, part })
+    }
+
+    /// An operation on communicator or window `comm` has ended whose begin was not recorded.
+    pub(super) fn lone_end(&mut self, comm: CommIndex, end: LoneEnd) {
+        self.out.half_recorded.ends.entry(comm).or_default().push(end);
+    }
+
+    /// Operations on communicators have begun whose ends were not recorded.
+    pub(super) fn lone_begins(&mut self, begins: impl IntoIterator<Item = u32>) {
+        self.out.half_recorded.begins.extend(begins);
+    }
+
+    /// Nothing more will be recorded of what is open.
+    pub(super) fn abandon_collectives(&mut self) {
+        for (_, EndedElsewhere { comm, end, part, .. }) in std::mem::take(&mut self.ended_elsewhere) {
+            self.lone_end(comm, LoneEnd { event: end, op: part.op, immediate: true });
+        }
+        let open: Vec<u32> = self.open_begins.values().copied().chain(self.collective_requests.values()).collect();
+        self.lone_begins(open);
+        let half = &mut self.out.half_recorded;
+        half.window_begins.extend(self.open_window_begins.values());
+        half.begins.sort_unstable();
+        half.window_begins.sort_unstable();
+        half.ends.values_mut().for_each(|ends| ends.sort_unstable_by_key(|end| end.event));
+        let ends: usize = half.ends.values().map(Vec::len).sum();
+        self.out.leftovers.open_collectives += (half.begins.len() + half.window_begins.len() + ends) as u64;
     }
 
     /// A collective operation on communicator or window `comm` that has both ends.

@@ -169,8 +169,7 @@ impl Extractor<'_> {
                 sends.remove(position);
             }
         }
-        if self.collective_requests.remove(request).is_some() {
-            self.out.leftovers.open_collectives += 1;
-        }
+        let begun = self.collective_requests.remove(request);
+        self.lone_begins(begun);
     }
 }

@@ -159,14 +159,14 @@ impl<'a> Extractor<'a> {
             Event::NonBlockingCollectiveRequest(request) => self.begin_immediate_collective(at, *request),
             Event::MpiCollectiveEnd(collective) => {
                 let begin = self.open_begins.remove(&at.location);
-                self.collective_end(at, begin, collective).map(|()| true)
+                self.collective_end(at, begin, collective, false).map(|()| true)
             }
             Event::NonBlockingCollectiveComplete(collective, request) => {
                 let begin = self.collective_requests.remove(*request);
                 if begin.is_none() && self.handed_on.contains(request) {
                     return self.end_before_begin(at, collective, *request).map(|()| true);
                 }
-                self.collective_end(at, begin, collective).map(|()| true)
+                self.collective_end(at, begin, collective, true).map(|()| true)
             }
             Event::RmaCollectiveBegin => self.begin_window_collective(at),
             Event::RmaCollectiveEnd(collective) => self.window_collective_end(at, collective).map(|()| true),
@@ -189,8 +189,7 @@ impl<'a> Extractor<'a> {
     /// Ends the timeline.
     pub fn finish(mut self) -> Extract {
         self.out.leftovers.never_completed += self.receive_requests.count() as u64;
-        let open = self.open_begins.len() + self.open_window_begins.len() + self.collective_requests.count();
-        self.out.leftovers.open_collectives += (open + self.ended_elsewhere.len()) as u64;
+        self.abandon_collectives();
         let mut posted = HashMap::default();
         for ChannelEnds { key, sends, posted: mut receives, senders, receivers } in self.channels.into_channels() {
             if senders == Callers::Several {

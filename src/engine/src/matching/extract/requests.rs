@@ -61,6 +61,12 @@ impl<T: Copy> OpenRequests<T> {
         Some(self.few.swap_remove(at).1)
     }
 
+    /// What is known of those that are open, in no order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = T> {
+        let few = self.few.iter().map(|(_, value)| *value);
+        few.chain(self.many.iter().flat_map(|many| many.values().copied()))
+    }
+
     /// How many are open.
     pub(crate) fn count(&self) -> usize {
         self.many.as_ref().map_or(self.few.len(), |many| many.len())

@@ -3,7 +3,7 @@
 use super::Extractor;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::extract::calls::SynchronisingCall;
-use crate::matching::extracted::{GroupKey, Participation};
+use crate::matching::extracted::{GroupKey, LoneEnd, Participation};
 use crate::matching::sync::EventCoordinates;
 use clc_trace::{CollectiveOp, CommMembers, MpiRank, Result, WindowCollective, WindowGroup, WindowId, WindowLock};
 use controlled_logical_clock::semantics::MemberRecord;
@@ -25,9 +25,8 @@ const MEMORY: u32 = 2;
 impl Extractor<'_> {
     pub(super) fn begin_window_collective(&mut self, at: EventCoordinates) -> Result<bool> {
         let begin = self.near(at)?;
-        if self.open_window_begins.insert(at.location, begin).is_some() {
-            self.out.leftovers.open_collectives += 1;
-        }
+        let before = self.open_window_begins.insert(at.location, begin);
+        self.out.half_recorded.window_begins.extend(before);
         Ok(true)
     }
 
@@ -38,10 +37,6 @@ impl Extractor<'_> {
         let fence = collective.op == CollectiveOp::BARRIER && collective.level != 0;
         // A fence ends the epoch, whatever else is wrong with it.
         let accesses = if fence { std::mem::take(&mut epoch.accesses) } else { 0 };
-        let Some(begin) = begin else {
-            self.out.leftovers.open_collectives += 1;
-            return Ok(());
-        };
         let place = self.table.window(collective.window).and_then(|window| Some((window, self.process?)));
         let Some((window, process)) = place
             .filter(|(window, _)| !matches!(self.table.members(*window), CommMembers::NotMpi | CommMembers::Undefined))
@@ -53,6 +48,10 @@ impl Extractor<'_> {
             // One that does not synchronise processes.
             CollectiveOp::WIN_FENCE if !fence => CollectiveOp::UNKNOWN.on_window(),
             op => op,
+        };
+        let Some(begin) = begin else {
+            self.lone_end(window, LoneEnd { event: end, op, immediate: false });
+            return Ok(());
         };
         let (sent, received) = (collective.sent > 0, collective.received > 0);
         let part = MemberRecord { op, root: collective.root, sent, received, accessed: accesses > 0 };
