@@ -26,6 +26,7 @@ pub(crate) mod channel;
 pub(crate) mod common;
 pub(crate) mod forward;
 pub(crate) mod generate;
+pub(crate) mod halves;
 pub(crate) mod matching;
 pub(crate) mod model;
 pub(crate) mod properties;

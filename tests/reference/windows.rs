@@ -4,6 +4,7 @@
 //! the fence before it to itself and from itself to the fence after it, no process took longer at least than another one at most.
 
 use super::calls;
+use super::halves::{Halves, LoneEnd, settle};
 use super::matching::Call;
 use super::model::{Timeline, Trace};
 use clc_engine::matching::collectives::fences::Fences;
@@ -25,15 +26,17 @@ pub(crate) const ASSUMED: CollectiveOp = CollectiveOp::WIN_FENCE_ASSUMED;
 /// What stands for an operation that constrains nobody.
 const NOTHING: CollectiveOp = CollectiveOp::CREATE_HANDLE;
 
-/// The calls of each of the `members` on a window: a barrier for each fence that is one.
+/// The calls of each of the `members` on a window, a barrier for each fence that is one; how many have the same number with all members.
 pub(crate) fn calls_on(
     window: WindowId,
     timelines: &[Timeline],
     members: &[MpiRank],
     choice: Fences,
-) -> Vec<Vec<Call>> {
-    let calls: Vec<Vec<OnWindow>> = members.iter().map(|&process| of_process(window, &timelines[process])).collect();
-    let complete = calls.iter().map(Vec::len).min().unwrap_or(0);
+) -> (Vec<Vec<Call>>, usize) {
+    let recorded = members.iter().map(|&process| of_process(window, &timelines[process]));
+    let (mut calls, halves): (Vec<Vec<OnWindow>>, Vec<Halves>) = recorded.unzip();
+    let numbered = settle(&mut calls, &halves, |call| (call.begin, call.end));
+    let complete = numbered;
     let alike = |k: &usize| calls.iter().all(|list| list[*k].fence == calls[0][*k].fence);
     let complete = (0..complete).take_while(alike).count();
     let fences: Vec<usize> = (0..complete).filter(|&k| calls[0][k].fence).collect();
@@ -71,11 +74,11 @@ pub(crate) fn calls_on(
         let collective = Collective { op, comm: CommId(u32::MAX), root: clc_trace::Root::None, sent: 0, received: 0 };
         Call { begin: call.begin, end: call.end, collective }
     };
-    calls.iter().map(|list| list.iter().enumerate().map(call).collect()).collect()
+    (calls.iter().map(|list| list.iter().enumerate().map(call).collect()).collect(), numbered)
 }
 
-fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
-    let mut found: Vec<OnWindow> = Vec::new();
+fn of_process(window: WindowId, timeline: &Timeline) -> (Vec<OnWindow>, Halves) {
+    let (mut found, mut half): (Vec<OnWindow>, Halves) = Default::default();
     let mut begun: BTreeMap<usize, usize> = BTreeMap::new();
     let (mut accesses, mut groups) = (0, 0u32);
     let mut locked: BTreeSet<u32> = BTreeSet::new();
@@ -83,7 +86,7 @@ fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
         let mut access = |on: WindowId| accesses += u32::from(on == window && locked.is_empty() && groups == 0);
         match entry.event {
             Event::RmaCollectiveBegin => {
-                begun.insert(entry.location, index);
+                half.begins.extend(begun.insert(entry.location, index));
             }
             Event::RmaCollectiveEnd(end) => {
                 let begin = begun.remove(&entry.location);
@@ -92,7 +95,10 @@ fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
                 }
                 let fence = end.op == CollectiveOp::BARRIER && end.level != 0;
                 let accessed = fence && std::mem::take(&mut accesses) > 0;
-                found.extend(begin.map(|begin| OnWindow { begin, end: index, fence, accessed }));
+                match begin {
+                    Some(begin) => found.push(OnWindow { begin, end: index, fence, accessed }),
+                    None => half.ends.push(LoneEnd { index, immediate: false }),
+                }
             }
             Event::RmaPut(transfer) | Event::RmaGet(transfer) => access(transfer.window),
             Event::RmaAtomic(atomic) => access(atomic.window),
@@ -114,12 +120,14 @@ fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
         }
     }
     found.sort_by_key(|call| call.begin);
-    found
+    half.begins.extend(begun.into_values());
+    half.begins.sort_unstable();
+    (found, half)
 }
 
 /// Whether a process leaves a collective call on a window open at `cut`, the later ones of which would be taken for it.
 pub(crate) fn cuts_a_call(trace: &Trace, timeline: &Timeline, cut: usize) -> Option<usize> {
-    let calls = trace.windows.iter().map(|window| of_process(window.id, timeline));
+    let calls = trace.windows.iter().map(|window| of_process(window.id, timeline).0);
     let mut overtaken = calls.filter_map(|calls| {
         let open = calls.iter().find(|call| call.begin < cut && cut <= call.end)?;
         calls.iter().any(|later| later.begin > open.begin && later.end < cut).then_some(open.begin)

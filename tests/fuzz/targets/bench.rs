@@ -41,6 +41,7 @@ impl Bench {
         match &job {
             Invocation::Correct(options) => commands::correct(&mut alone, options, &Silent),
             Invocation::Check(options) => commands::check(&mut alone, options, &Silent),
+            Invocation::Analyze(options) => commands::analyze(&mut alone, options, &Silent),
             Invocation::Info(options) => commands::info(&mut alone, options, &Silent),
             Invocation::Convert(options) => commands::convert(&mut alone, options, &Silent),
             Invocation::Perturb(options) => commands::perturb(&mut alone, options, &Silent),

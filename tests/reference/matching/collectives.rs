@@ -1,5 +1,6 @@
 //! Collective instances, and what they constrain.
 
+use super::super::halves::{Halves, settle};
 use super::*;
 
 /// Where calls meet: a communicator, or a window.
@@ -10,6 +11,8 @@ struct Place {
     first: usize,
     /// What each member called there.
     sequences: Vec<Vec<Call>>,
+    /// So many of the calls have the same number with all members.
+    numbered: usize,
 }
 
 impl Place {
@@ -51,7 +54,7 @@ impl Place {
 
 /// Everywhere that calls of the processes meet.
 fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
-    let calls: Vec<Vec<Call>> = timelines.iter().map(|timeline| calls_with(timeline, rules.handles)).collect();
+    let calls: Vec<RecordedCalls> = timelines.iter().map(|timeline| recorded(timeline, rules.handles)).collect();
     let mut places = Vec::new();
     for communicator in &trace.communicators {
         let (members, first) = match &communicator.members {
@@ -61,15 +64,21 @@ fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
         };
         let of_member = |&process: &MpiRank| -> Vec<Call> {
             let on_it = |call: &&Call| call.collective.comm == communicator.id;
-            calls[process].iter().filter(on_it).copied().collect()
+            calls[process].calls.iter().filter(on_it).copied().collect()
         };
-        let sequences = members.iter().map(of_member).collect();
-        places.push(Place { members, first, sequences });
+        let half = |&process: &MpiRank| Halves {
+            ends: calls[process].ends.iter().filter(|end| end.0 == communicator.id).map(|end| end.1).collect(),
+            begins: calls[process].begins.clone(),
+        };
+        let mut sequences: Vec<Vec<Call>> = members.iter().map(of_member).collect();
+        let halves: Vec<Halves> = members.iter().map(half).collect();
+        let numbered = settle(&mut sequences, &halves, |call| (call.begin, call.end));
+        places.push(Place { members, first, sequences, numbered });
     }
     for window in &trace.windows {
         let Some(CommMembers::Intra(members)) = trace.members(window.comm) else { continue };
-        let sequences = windows::calls_on(window.id, timelines, members, rules.fences);
-        places.push(Place { members: members.to_vec(), first: 0, sequences });
+        let (sequences, numbered) = windows::calls_on(window.id, timelines, members, rules.fences);
+        places.push(Place { members: members.to_vec(), first: 0, sequences, numbered });
     }
     places
 }
@@ -78,7 +87,7 @@ fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
 pub(super) fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &mut Matching) {
     for place in places(trace, rules, timelines) {
         let Place { members, sequences, .. } = &place;
-        let complete = sequences.iter().map(Vec::len).min().unwrap_or(0);
+        let complete = place.numbered;
         // From the first instance on in which the members did different things, nobody knows what belongs together.
         let complete = (0..complete).take_while(|&k| place.root(k).is_ok()).count();
         for k in 0..complete {

@@ -8,6 +8,7 @@ mod collectives;
 
 use super::calls;
 use super::channel::{Channel, Found, tracer_records_buffers};
+use super::halves::LoneEnd;
 use super::model::{EventRef, Timeline, Trace};
 use super::windows;
 use clc_engine::matching::collectives::fences::Fences;
@@ -326,37 +327,49 @@ fn messages_of(timeline: &Timeline) -> (Vec<(usize, Message)>, Vec<Receive>) {
 /// Blocking calls nest on a location at most (an end belongs to the last open begin of its location); non-blocking
 /// ones are paired by request. A call without end, or an end without begin, takes part in nothing.
 pub(crate) fn calls_of(timeline: &Timeline) -> Vec<Call> {
-    calls_with(timeline, false)
+    recorded(timeline, false).calls
+}
+
+/// Collective calls of one process, whole and half.
+struct RecordedCalls {
+    calls: Vec<Call>,
+    ends: Vec<(CommId, LoneEnd)>,
+    begins: Vec<usize>,
 }
 
 /// The same; with `handles`, those that make communicators by all members of another one are operations of their own.
-fn calls_with(timeline: &Timeline, handles: bool) -> Vec<Call> {
+fn recorded(timeline: &Timeline, handles: bool) -> RecordedCalls {
     let made = if handles { calls::made_by_all(timeline) } else { BTreeSet::new() };
-    let mut calls = Vec::new();
-    let mut begun: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let (mut calls, mut ends, mut begins): (Vec<Call>, _, Vec<usize>) = (Vec::new(), Vec::new(), Vec::new());
+    let mut begun: BTreeMap<usize, usize> = BTreeMap::new();
     let mut requested: BTreeMap<u64, usize> = BTreeMap::new();
     for (index, entry) in timeline.iter().enumerate() {
-        let call = |begin: Option<usize>, collective| begin.map(|begin| Call { begin, end: index, collective });
+        let mut call = |begin: Option<usize>, collective: Collective, immediate: bool| match begin {
+            Some(begin) => calls.push(Call { begin, end: index, collective }),
+            None => ends.push((collective.comm, LoneEnd { index, immediate })),
+        };
         match entry.event {
-            Event::MpiCollectiveBegin => begun.entry(entry.location).or_default().push(index),
+            Event::MpiCollectiveBegin => begins.extend(begun.insert(entry.location, index)),
             Event::NonBlockingCollectiveRequest(request) => {
-                requested.insert(request, index);
+                begins.extend(requested.insert(request, index));
             }
             Event::MpiRequestCancelled(request) => {
-                requested.remove(&request);
+                begins.extend(requested.remove(&request));
             }
             Event::MpiCollectiveEnd(mut collective) => {
                 if collective.op == CollectiveOp::CREATE_HANDLE && made.contains(&index) {
                     collective.op = CollectiveOp::CREATE_HANDLE_OF_ALL;
                 }
-                calls.extend(call(begun.entry(entry.location).or_default().pop(), collective));
+                call(begun.remove(&entry.location), collective, false);
             }
             Event::NonBlockingCollectiveComplete(collective, request) => {
-                calls.extend(call(requested.remove(&request), collective));
+                call(requested.remove(&request), collective, true);
             }
             _ => {}
         }
     }
     calls.sort_by_key(|call| call.begin);
-    calls
+    begins.extend(begun.into_values().chain(requested.into_values()));
+    begins.sort_unstable();
+    RecordedCalls { calls, ends, begins }
 }

@@ -42,15 +42,14 @@ impl Lacking {
     /// Of the operations in `list`, by begin, and `ends` without a begin. `ordered`: the list has the order of the events.
     fn of(list: &[Participation], ends: &[LoneEnd], ordered: bool) -> Lacking {
         let mut lacking = Lacking::default();
-        let (mut before, mut open) = (0, None);
+        // Of the list: what began before an end, and the first of these that ended later.
+        let (mut before, mut around) = (0, 0);
         for end in ends {
-            while let Some(one) = list.get(before).filter(|one| one.begin < end.event) {
-                open = open.max(Some((one.end, one.begin)));
-                before += 1;
-            }
+            before += list[before..].iter().take_while(|one| one.begin < end.event).count();
+            around += list[around..before].iter().take_while(|one| one.end < end.event).count();
             // What began before it, and ended later, may come before or behind it.
-            match open.filter(|(until, _)| end.immediate && *until > end.event) {
-                Some((_, begun)) => lacking.doubts.push(begun),
+            match list[..before].get(around).filter(|_| end.immediate) {
+                Some(around) => lacking.doubts.push(around.begin),
                 None if !ordered => lacking.doubts.push(end.event),
                 None => drop(lacking.holes.insert((before + lacking.holes.len()) as u64, end.op.0)),
             }
@@ -62,6 +61,7 @@ impl Lacking {
     fn doubt(&self, list: &[Participation], begins: &[u32], ordered: bool) -> Option<Doubt> {
         let mut events: Vec<u32> = self.doubts.iter().chain(begins).copied().collect();
         events.sort_unstable();
+        events.dedup();
         let first = *events.first()?;
         let place = |event: u32| match ordered {
             true => list.partition_point(|one| one.begin < event),

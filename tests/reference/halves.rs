@@ -1,0 +1,64 @@
+//! Calls of which one end only was recorded: which of the others keep their number among those of a communicator or window.
+
+use std::collections::BTreeSet;
+
+/// An end without a begin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoneEnd {
+    pub index: usize,
+    /// Others may have begun since the call did.
+    pub immediate: bool,
+}
+
+/// What a member of a communicator or window lacks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Halves {
+    /// Ends there, in order.
+    pub ends: Vec<LoneEnd>,
+    /// Begins there or elsewhere, in order.
+    pub begins: Vec<usize>,
+}
+
+/// Takes the instances out of the `calls` of all members, in order of their begins, that one of them has recorded half of; up to which number the others are the same for all. `span` has the ends of a call.
+pub(crate) fn settle<T>(calls: &mut [Vec<T>], halves: &[Halves], span: impl Fn(&T) -> (usize, usize)) -> usize {
+    let mut doubts: Vec<BTreeSet<usize>> = halves.iter().map(|half| half.begins.iter().copied().collect()).collect();
+    // Of every member its calls by number, those that it has recorded half of included.
+    let mut numbered: Vec<Vec<Option<usize>>> = Vec::new();
+    for ((own, half), doubts) in calls.iter().zip(halves).zip(&mut doubts) {
+        let mut events: Vec<(usize, Option<usize>)> =
+            own.iter().enumerate().map(|(k, call)| (span(call).0, Some(k))).collect();
+        for end in &half.ends {
+            let around = own.iter().map(&span).find(|&(begin, until)| begin < end.index && end.index < until);
+            match around.filter(|_| end.immediate) {
+                Some((begin, _)) => drop(doubts.insert(begin)),
+                None => events.push((end.index, None)),
+            }
+        }
+        events.sort_unstable();
+        numbered.push(events.into_iter().map(|(_, call)| call).collect());
+    }
+    let of_member =
+        |own: &Vec<Option<usize>>| -> Vec<usize> { (0..own.len()).filter(|&number| own[number].is_none()).collect() };
+    let holes: BTreeSet<usize> = numbered.iter().flat_map(of_member).collect();
+    for (own, numbered) in calls.iter_mut().zip(&numbered) {
+        let stays: BTreeSet<usize> = (0..numbered.len())
+            .filter(|number| !holes.contains(number))
+            .filter_map(|number| numbered[number])
+            .collect();
+        let mut place = 0;
+        own.retain(|_| {
+            place += 1;
+            stays.contains(&(place - 1))
+        });
+    }
+    let least = calls.iter().map(Vec::len).min().unwrap_or(0);
+    let places = |(own, doubts): (&Vec<T>, &BTreeSet<usize>)| -> Vec<usize> {
+        doubts.iter().map(|&event| own.iter().filter(|call| span(call).0 < event).count()).collect()
+    };
+    let places: Vec<Vec<usize>> = calls.iter().zip(&doubts).map(places).filter(|places| !places.is_empty()).collect();
+    let equal = calls.iter().all(|own| own.len() == least);
+    match places.iter().flatten().min() {
+        Some(&first) if !(equal && places.iter().all(|other| *other == places[0])) => first.min(least),
+        _ => least,
+    }
+}
