@@ -40,6 +40,10 @@ struct Ends {
 }
 
 impl Ends {
+    fn are_both(&self) -> bool {
+        [self.roles, self.sizes] == [[true; 2]; 2]
+    }
+
     fn add(&mut self, other: Ends) {
         for (own, other) in [(&mut self.roles, other.roles), (&mut self.sizes, other.sizes)] {
             own.iter_mut().zip(other).for_each(|(own, other)| *own |= other);
@@ -209,22 +213,28 @@ impl<'a, 'b> Comparison<'a, 'b> {
         alltoallv: bool,
     ) -> Result<BTreeMap<CommIndex, BTreeSet<u8>>> {
         let (placement, table) = (self.placement, self.table);
-        let mut found: BTreeMap<(CommIndex, u8), Ends> = BTreeMap::new();
+        let mut own: Vec<(AnalysisRank, (CommIndex, u8, Ends))> = Vec::new();
+        let mut by_op: [Option<Ends>; 256] = [None; 256];
         for (&comm, members) in &self.ours {
+            by_op.fill(None);
             let (first, size) = (table.first_group(comm), size_of(table, comm) as u32);
             let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
             for (rank, _, list) in members {
                 for own in &list[..valid.min(list.len())] {
+                    let all = by_op[usize::from(own.part.op.0)].get_or_insert_default();
+                    if all.are_both() {
+                        continue;
+                    }
                     let class = class_of(own.part.op, alltoallv, first > 0);
                     let Role { sends, receives } = role_between(class, *rank, first, size, &own.part);
-                    let ends = Ends { roles: [sends, receives], sizes: [own.part.sent, own.part.received] };
-                    found.entry((comm, own.part.op.0)).or_default().add(ends);
+                    all.add(Ends { roles: [sends, receives], sizes: [own.part.sent, own.part.received] });
                 }
             }
+            let home = home_of(placement, table, comm);
+            own.extend((0..=u8::MAX).zip(by_op).filter_map(|(op, ends)| Some((home, (comm, op, ends?)))));
         }
-        let own = found.into_iter().map(|((comm, op), ends)| (home_of(placement, table, comm), (comm, op, ends)));
         let mut all: BTreeMap<(CommIndex, u8), Ends> = BTreeMap::new();
-        for (comm, op, ends) in exchange(transport, own)? {
+        for (comm, op, ends) in exchange(transport, own.into_iter())? {
             all.entry((comm, op)).or_default().add(ends);
         }
         let mut sizes = [i64::from(all.values().any(|ends| ends.sizes == [true; 2]))];
