@@ -1,17 +1,16 @@
 //! Comparing what the members of communicators did: first how often, then by checksums, and only where these differ one by one.
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport};
-use crate::matching::collectives::class_of;
 use crate::matching::collectives::fences::Ours;
 use crate::matching::collectives::groups::{Word, has_two};
 use crate::matching::collectives::half_recorded::{Doubt, certain};
-use crate::matching::collectives::homes::{exchange, tell_hosts};
+use crate::matching::collectives::homes::{exchange, home_of, tell_hosts};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
-use clc_trace::{CommRank, Error, Result, Root, TimelineNumber};
+use clc_trace::{CollectiveOp, CommRank, Error, Result, Root, TimelineNumber};
 use controlled_logical_clock::semantics::{CollectiveClass, Role, role_between};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -262,11 +261,6 @@ impl<'a, 'b> Comparison<'a, 'b> {
     }
 }
 
-/// The home of a communicator: the host of its first member.
-pub(super) fn home_of(placement: &Placement, table: &CommTable<'_>, comm: CommIndex) -> AnalysisRank {
-    table.participants(comm).map_or(AnalysisRank::FIRST, |processes| placement.host_of_process(processes[0]))
-}
-
 fn size_of(table: &CommTable<'_>, comm: CommIndex) -> usize {
     table.participants(comm).map_or(0, |processes| processes.len())
 }
@@ -288,4 +282,12 @@ fn checksum(list: &[Participation]) -> u64 {
         hasher.write_u64(signature(participation));
     }
     hasher.finish()
+}
+
+/// The class of an operation; `between` the groups of an inter-communicator there are no prefix operations.
+pub(super) fn class_of(op: CollectiveOp, alltoallv: bool, between: bool) -> CollectiveClass {
+    match CollectiveClass::of(op, alltoallv) {
+        CollectiveClass::Prefix if between => CollectiveClass::Unconstrained,
+        class => class,
+    }
 }

@@ -5,9 +5,8 @@
 //! members have done equally much on it.
 
 use crate::comm::{ReduceOp, Transport};
-use crate::matching::collectives::comparison::home_of;
 use crate::matching::collectives::fences::Ours;
-use crate::matching::collectives::homes::{exchange, tell_hosts};
+use crate::matching::collectives::homes::{exchange, home_of, tell_hosts};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, HalfRecorded, LoneEnd, Participation};

@@ -42,3 +42,8 @@ fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: CommIndex) -> Ve
     hosts.dedup();
     hosts
 }
+
+/// The home of a communicator: the host of its first member.
+pub(super) fn home_of(placement: &Placement, table: &CommTable<'_>, comm: CommIndex) -> AnalysisRank {
+    table.participants(comm).map_or(AnalysisRank::FIRST, |processes| placement.host_of_process(processes[0]))
+}

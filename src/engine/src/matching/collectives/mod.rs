@@ -14,9 +14,9 @@ pub mod instances;
 pub(crate) mod split;
 
 use crate::comm::{AnalysisRank, Transport};
-use crate::matching::collectives::comparison::{Comparison, home_of};
+use crate::matching::collectives::comparison::{Comparison, class_of};
 use crate::matching::collectives::fences::Fences;
-use crate::matching::collectives::homes::tell_hosts;
+use crate::matching::collectives::homes::{home_of, tell_hosts};
 use crate::matching::collectives::instances::{
     CollectiveComm, CollectiveCounts, Collectives, HostedComm, HostedMember, Instance, MemberPlace, Membership,
 };
@@ -242,13 +242,5 @@ impl Collectives {
             own: Vec::new(),
             mirrored: false,
         });
-    }
-}
-
-/// The class of an operation; `between` the groups of an inter-communicator there are no prefix operations.
-fn class_of(op: CollectiveOp, alltoallv: bool, between: bool) -> CollectiveClass {
-    match CollectiveClass::of(op, alltoallv) {
-        CollectiveClass::Prefix if between => CollectiveClass::Unconstrained,
-        class => class,
     }
 }
