@@ -61,6 +61,10 @@ impl SetAside {
                 .hint("raise the limits for memory and for open files, ulimit -v and ulimit -n")
         };
         listening().map_err(failed)?;
+        // An output before this one has taken it.
+        if OURS.load(Ordering::SeqCst) && RESERVE.load(Ordering::SeqCst).is_null() {
+            reserve().map_err(failed)?;
+        }
         let spare: io::Result<Vec<File>> = (0..SPARES).map(|_| File::open("/")).collect();
         keep_spare(spare.map_err(failed)?);
         // Entering an output into the list shall not need memory.
@@ -72,6 +76,8 @@ impl SetAside {
 impl Drop for SetAside {
     fn drop(&mut self) {
         keep_spare(Vec::new());
+        // Looking into a directory that is to be removed takes memory, which may be what was lacking.
+        free_reserve();
     }
 }
 
