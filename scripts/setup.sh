@@ -204,17 +204,17 @@ if $rust_missing; then
     # Not where somebody else has chosen a cargo; one of these packages may have become newer.
     if ! has rustup && { ! has cargo || dpkg -s cargo-web >/dev/null 2>&1; }; then
         if available rustup; then
-            apt_install rustup
+            apt_install rustup || true # what is missing is said in the end
         elif available cargo-web; then
             # Debian 12 has a new Rust only as what browsers are built with.
             echo "setup.sh: installing cargo-web rustfmt-web"
-            apt_install cargo-web rustfmt-web
+            apt_install cargo-web rustfmt-web || true
         fi
     fi
     # rustup installs below the user's home, which needs no rights; --no-self-update leaves Debian's rustup alone.
     if has rustup; then
-        rust_is_new_enough || { rustup toolchain install stable --profile default --no-self-update && rustup default stable; }
-        ! $for_tests || has_rust_tools || rustup component add rustfmt clippy
+        rust_is_new_enough || { rustup toolchain install stable --profile default --no-self-update && rustup default stable; } || true
+        ! $for_tests || has_rust_tools || rustup component add rustfmt clippy || true
     fi
     is_rust_missing || rust_missing=false
 fi

@@ -54,7 +54,7 @@ pub enum Decision {
     Level(Vec<Knots>, usize),
     /// Single messages of some clocks are asked for, to find where these jumped ([`Estimator::inspected`]).
     Inspect(Vec<ClockInterval>),
-    /// These are the refinements, and how they compare with the recorded clocks, if that matters.
+    /// These are the refinements, and how they compare with the recorded clocks.
     Done(Vec<Knots>, Box<ClockFit>),
     /// There is nothing to refine the clocks with.
     Nothing(String),
