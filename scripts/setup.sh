@@ -172,7 +172,7 @@ export DEBIAN_FRONTEND=noninteractive
 apt() { ${as_root[@]+"${as_root[@]}"} apt-get -qq -o Dpkg::Use-Pty=0 "$@"; }
 apt_install() { apt install -y --no-install-recommends "$@" >/dev/null; }
 available() { # PACKAGE: whether this release has it
-    [ -n "$(apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v '^(none)$')" ]
+    apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -qvx '(none)'
 }
 one_of() { # PACKAGE/PACKAGE...: the first that this release has
     local name

@@ -1,10 +1,11 @@
-"""Imports between the files of the crates: no cycles, and none upwards in the layers of the program.
+"""Imports between the files of the crates: no cycles, and none upwards in the layers of the program. Files with unsafe code: those that are listed.
 
-    scripts/structure          fails if files of a crate import each other in a cycle, or a layer of the program one above it
+    scripts/structure          fails if files of a crate import each other in a cycle, or a layer of the program one above it,
+                               or if the files that allow unsafe code are not those that docs/reliability.md has in its table
     scripts/structure --list   prints the cycles that are there, with the imports that make them
 
 The layers are those of docs/architecture.md, in the order of its table. What only tests use does not count, nor what a module has of its own
-children by their names alone.
+children by their names alone. Nor do files that only have tests.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .runner import ROOT
 
 SOURCES = ROOT / "src"
 PAGE = ROOT / "docs/architecture.md"
+UNSAFE_PAGE = ROOT / "docs/reliability.md"
 # Files of a crate that may still import each other in a cycle. The list only gets shorter: what is in no cycle any more has to go.
 ALLOWED: dict[str, set[str]] = {}
 
@@ -161,6 +163,34 @@ def upwards(graph: Imports, order: list[str]) -> list[str]:
     return complaints
 
 
+def listed_as_unsafe(page: str) -> set[str]:
+    """The files and folders of the table of unsafe code that are below src; `a/{b,c}.rs` are two."""
+    table = page.split("## Unsafe code", 1)[1].split("\n\n", 3)[2]
+    cells = (row.split("|")[1] for row in table.splitlines() if row.startswith("| `"))
+    names = (name for cell in cells for name in re.findall(r"`(src/[^`]+)`", cell))
+    return {name for pattern in names for name in _alternatives(pattern)}
+
+
+def _alternatives(pattern: str) -> list[str]:
+    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", pattern)
+    return [found[1] + part + found[3] for part in found[2].split(",")] if found else [pattern]
+
+
+def unsafe_complaints(allowing: set[str], listed: set[str], folders: set[str]) -> list[str]:
+    """Files that allow unsafe code without being in the table, and those in it that do not, whole `folders` aside."""
+    below = {file for file in allowing for folder in listed & folders if file.startswith(folder + "/")}
+    new = [f"{file}: unsafe code that docs/reliability.md does not list" for file in sorted(allowing - listed - below)]
+    gone = [f"{name}: no unsafe code, but docs/reliability.md lists it" for name in sorted(listed - allowing - folders)]
+    return new + gone
+
+
+def allowing_unsafe_code() -> set[str]:
+    """Files of the crates that allow it, without those that only have tests."""
+    files = (file for file in SOURCES.rglob("*.rs") if not file.stem.endswith("tests"))
+    allowed = (file for file in files if re.search(r"\ballow\(unsafe_code\)", file.read_text(encoding="utf-8")))
+    return {file.relative_to(ROOT).as_posix() for file in allowed}
+
+
 def judged(found: dict[str, list[set[str]]], allowed: dict[str, set[str]]) -> list[str]:
     """What is wrong with the cycles of the crates, and with the list of those that are allowed."""
     complaints = []
@@ -199,9 +229,13 @@ def main() -> int:
                     print(f"{crate}: {module or crate} imports {', '.join(sorted(graphs[crate][module] & group))}")
         return 0
     complaints = judged(found, ALLOWED) + upwards(graphs["program"], layers(PAGE.read_text(encoding="utf-8")))
+    listed = listed_as_unsafe(UNSAFE_PAGE.read_text(encoding="utf-8"))
+    complaints += unsafe_complaints(allowing_unsafe_code(), listed, {name for name in listed if (ROOT / name).is_dir()})
     for complaint in complaints:
         complain(complaint)
     if not complaints:
         left = sum(map(len, found.values()))
-        print(f"structure: {sum(map(len, graphs.values()))} files, no import upwards, {left} known cycles left")
+        print(
+            f"structure: {sum(map(len, graphs.values()))} files, no import upwards, {left} known cycles left, unsafe code as listed"
+        )
     return 1 if complaints else 0

@@ -88,5 +88,34 @@ class Layers(unittest.TestCase):
         self.assertIn("engine", structure.crates())
 
 
+class UnsafeCode(unittest.TestCase):
+    PAGE = """text
+## Unsafe code
+
+Some words.
+
+| file | purpose |
+| --- | --- |
+| `src/a.rs` | one |
+| `src/b/{c,d}.rs`, `src/e/f.rs` | three |
+| `src/g` (a library) | all of it |
+| `tests/h.rs` | not looked at |
+
+More.
+"""
+
+    def test_the_table_is_read(self) -> None:
+        expected = {"src/a.rs", "src/b/c.rs", "src/b/d.rs", "src/e/f.rs", "src/g"}
+        self.assertEqual(structure.listed_as_unsafe(self.PAGE), expected)
+
+    def test_what_is_new_and_what_is_gone_is_named(self) -> None:
+        listed = structure.listed_as_unsafe(self.PAGE)
+        files = {"src/a.rs", "src/b/c.rs", "src/b/d.rs", "src/e/f.rs", "src/g/i.rs"}
+        self.assertEqual(structure.unsafe_complaints(files, listed, {"src/g"}), [])
+        changed = files - {"src/a.rs"} | {"src/j.rs"}
+        found = structure.unsafe_complaints(changed, listed, {"src/g"})
+        self.assertEqual([complaint.split(":")[0] for complaint in found], ["src/j.rs", "src/a.rs"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -73,7 +73,7 @@ const NEARLY_AS_BAD: f64 = 0.15;
 const SIMILAR: f64 = 1.5;
 /// Where no offset was recorded, the estimate leaves at most this part of the violations.
 const FEWER: f64 = 0.9;
-/// Violations of which an estimate that agrees with recorded offsets has to explain all but one in so many, to need no significant gain besides.
+/// Violations of which an estimate that agrees with recorded offsets has to explain all but one in so many, to need no significant gain besides; and to be preferred to times that leave none as they were recorded.
 const ENOUGH: u64 = 10;
 const MOSTLY: u64 = 4;
 /// Half round trips by which receives are too early with recorded clocks in the mean over all of them, and how many times as much as with the estimated ones, from which on that is evidence enough. Of 79 generated
@@ -170,7 +170,7 @@ pub(crate) fn choose(
     let (before, after) = (left.count, remains.count);
     // The times as they were recorded are possible, and neither the offsets nor the estimate are.
     let measured = automatic && left.may_come_from_offsets(&fit);
-    if measured && before >= MANY && after > 0 && leaves_none_unmeasured(transport, workers, loaded)? {
+    if measured && left.are_unexplained(&remains) && leaves_none_unmeasured(transport, workers, loaded)? {
         let reason = format!(
             "without recorded offsets there are no violations, with them {}, with estimated clocks {}",
             count(before),
@@ -294,6 +294,12 @@ impl ViolationsLeft {
     /// and bends of the clocks leave small ones with the right ones.
     fn may_come_from_offsets(&self, fit: &ClockFit) -> bool {
         fit.unmeasured.is_some_and(|without| without.contradiction <= FROM_OFFSETS * self.worst)
+    }
+
+    /// Whether an estimate that leaves the violations `remaining` is worse than times that leave none as they were recorded.
+    fn are_unexplained(&self, remaining: &ViolationsLeft) -> bool {
+        self.count >= MANY && remaining.count > 0
+            || self.count >= ENOUGH && remaining.count.saturating_mul(MOSTLY) > self.count
     }
 
     /// Whether an estimate from a few messages, or from late ones, is known less well than the violations are bad, which the logical clock corrects where they are.

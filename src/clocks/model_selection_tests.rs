@@ -15,6 +15,14 @@ fn without_violations_clocks_stay_unless_they_bend_between_measurements() {
 
 /// An estimate that was brought to recorded offsets where it has no messages does not agree with them by itself.
 #[test]
+fn what_no_estimate_mends_comes_from_offsets_where_there_are_no_violations_without_them() {
+    let unexplained = |before, after| left(before, 10.0).are_unexplained(&left(after, 10.0));
+    // Sixty of sixty left: offsets before the run, whose slope puts clocks apart by half of it.
+    assert!(unexplained(60, 60) && unexplained(10, 3) && unexplained(100, 1));
+    assert!(!unexplained(60, 15) && !unexplained(9, 9) && !unexplained(100, 0));
+}
+
+#[test]
 fn agreement_that_was_made_is_no_evidence() {
     let bends = fit(400.0, 2600.0, 0.9, 0.05);
     let far = AtOffsets { most: Some(3000.0), ..bends.offsets };

@@ -216,8 +216,8 @@ pub(super) fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     let missing = messages.doubtful - messages.shared;
     if missing > 0 {
         sum.warnings.add(format!(
-            "message records are missing: sends and receives differ in number or length in {}; there, only messages \
-            that are unambiguous by length and order are matched: {}",
+            "message records are missing: sends and receives differ in number or length, or receives end that have no \
+            record of their begin, in {}; there, only messages that are unambiguous by length and order are matched: {}",
             channels(missing),
             list(&names(false), 4, missing as usize)
         ));

@@ -216,6 +216,7 @@ fn matching(
             CollectiveOp::CREATE_HANDLE => {
                 "creating or destroying a handle does not necessarily synchronise (see --handles)"
             }
+            _ if op.name().starts_with("unknown") => "this version does not know the operation, nor what it orders",
             _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => {
                 "creating or destroying a handle does not necessarily synchronise"
             }

@@ -50,7 +50,7 @@ impl LinearClock {
     ///
     /// # Errors
     /// Times that do not strictly increase, times or offsets of 2^62 ticks or more, and an offset that falls so fast
-    /// that corrected time would run backwards; the message names the records (counted from 1).
+    /// that corrected time would stand still or run backwards; the message names the records (counted from 1).
     pub fn new(offsets: &[ClockOffset]) -> Result<Self> {
         let knots = offsets.iter().enumerate().map(|(index, record)| {
             let time = i64::try_from(record.time).ok().filter(|&time| time < RANGE);
@@ -183,11 +183,11 @@ impl LinearClock {
                 ));
             }
             if b.offset - a.offset <= -(b.time - a.time) {
-                let message = format!(
-                    "{names}: the offset falls by {} ticks within {} ticks, so time would run backwards",
-                    i128::from(a.offset) - i128::from(b.offset),
-                    b.time - a.time
-                );
+                let (fall, within) =
+                    (i128::from(a.offset) - i128::from(b.offset), i128::from(b.time) - i128::from(a.time));
+                let does = if fall == within { "stand still" } else { "run backwards" };
+                let message =
+                    format!("{names}: the offset falls by {fall} ticks within {within} ticks, so time would {does}");
                 return Err(Error::new(message).hint("use `--presync none` to ignore these records"));
             }
         }
