@@ -3,7 +3,7 @@
 //! Started by hand, it starts the launcher, waits, and makes the archive. Started by the launcher, once for each process, it becomes the application; only that
 //! of rank 0 waits for it and makes the archive: when its application ends, the files of all processes are complete.
 
-use crate::cli::RecordOptions;
+use crate::cli::{RecordOptions, Stop};
 use crate::output::directory::Output;
 use crate::recording::{
     RecordingSettings, holds_records, keep_logs, launch, monitored, publish, raw_directory, remove, still_running,
@@ -39,6 +39,10 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         launch::hand_on(&mut command, &monitored::environment(&directory, id)?);
     }
     if launch::rank().is_some_and(|rank| rank > 0) {
+        // Rank 0 says why. Without it, an application would wait for it forever.
+        if Output::is_in_the_way(&options.output, options.written.force) {
+            return Ok(Stop::ERROR);
+        }
         return Err(launch::become_application(command));
     }
     // Both places are tried before the application runs for hours.
@@ -50,6 +54,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         per_thread: options.clock_per_thread,
         command: words(options),
         environment: telling(std::env::vars_os()),
+        partial: options.recorder.is_partial(),
     };
     prepare(&raw, &options.output, &settings)?;
     let monitored = &options.monitored;

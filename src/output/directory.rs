@@ -5,7 +5,7 @@ use crate::output::orphans;
 use crate::output::places::trace_around;
 use crate::output::signals::{SetAside, Unfinished};
 use clc_trace::{Error, Result};
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,13 @@ impl Output {
         Output::checked(path, force, |_| Ok(()))
     }
 
-    fn checked(path: &Path, force: bool, check: impl FnOnce(&Path) -> Result<()>) -> Result<Output> {
+    /// Whether [`Output::fresh`] would be refused for what is there already. Changes nothing.
+    pub(crate) fn is_in_the_way(path: &Path, force: bool) -> bool {
+        Output::place(path, force, |_| Ok(())).is_err()
+    }
+
+    /// The directory in which an output is to be, its name there, and its path, if nothing speaks against it.
+    fn place(path: &Path, force: bool, check: impl FnOnce(&Path) -> Result<()>) -> Result<(PathBuf, &OsStr, PathBuf)> {
         let (parent, name) = match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) => (if parent.as_os_str().is_empty() { Path::new(".") } else { parent }, name),
             _ => return Err(Error::new("not a valid name for an output directory").in_file(path)),
@@ -96,6 +102,11 @@ impl Output {
             // Replacing a directory must not delete anything but an earlier result.
             manifest::check(&place, path)?;
         }
+        Ok((parent, name, place))
+    }
+
+    fn checked(path: &Path, force: bool, check: impl FnOnce(&Path) -> Result<()>) -> Result<Output> {
+        let (parent, name, place) = Output::place(path, force, check)?;
         let warnings = orphans::sweep(&parent, name);
         let set_aside = SetAside::new()?;
         let making = tempfile::Builder::new()

@@ -42,14 +42,8 @@ fn write_function(code: &mut String, number: usize, function: &format::calls::Fu
         )
     };
     let mut c = |symbol: &str, mode: &str| {
-        writeln!(
-            code,
-            "wrapper!(c {symbol:?}, c{:?}, {}, [{}]);",
-            format!("P{symbol}"),
-            call(mode),
-            arguments(function.arguments)
-        )
-        .expect("memory");
+        writeln!(code, "wrapper!(c {symbol:?}, c{symbol:?}, {}, [{}]);", call(mode), arguments(function.arguments))
+            .expect("memory");
     };
     c(&format!("MPI_{name}"), "C");
     if function.large {

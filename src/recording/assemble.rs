@@ -297,6 +297,7 @@ mod tests {
             per_thread: false,
             command: String::new(),
             environment: String::new(),
+            partial: false,
         };
         let made = assemble(
             directory.path(),

@@ -3,7 +3,7 @@
 //! The recorder does not let processes agree on a name for a communicator: that would cost messages, and a killed process would have none. Instead,
 //! a communicator is told by how it was made: MPI requires that all members of a communicator create others from it in the same order,
 //! so its own identity, the number of the call and the first member of the new one are the same in all processes. What is not created by all members of
-//! a communicator is told by its members, and how many of them the same members have created before.
+//! a communicator is told by its members, its tag, and how many of them the same members have created with that before.
 
 use crate::recording::raw::format::calls::Effect;
 use crate::recording::raw::records::NewComm;
@@ -55,6 +55,8 @@ pub(super) struct Making {
     effect: Effect,
     parent: Option<Identity>,
     number: u64,
+    /// Tells apart those that threads make at the same time.
+    tag: i64,
 }
 
 /// The communicators of one process at a moment.
@@ -86,12 +88,12 @@ impl Communicators {
         *count
     }
 
-    /// A call begins that may make one from the one with this handle.
-    pub(super) fn begin(&mut self, effect: Effect, handle: u64) -> Making {
+    /// A call begins that may make one from the one with this handle, with a tag, or 0.
+    pub(super) fn begin(&mut self, effect: Effect, handle: u64, tag: i64) -> Making {
         let parent = self.get(handle).map(|known| Arc::clone(&known.identity));
         let collective = matches!(effect, Effect::CommCreate | Effect::CommIdup | Effect::IntercommMerge);
         let number = parent.as_ref().filter(|_| collective).map(|parent| self.count(parent)).unwrap_or(0);
-        Making { effect, parent, number }
+        Making { effect, parent, number, tag }
     }
 
     /// The process has become a member of one. Returns its identity, and its members if they are listed; none if it cannot be told.
@@ -110,6 +112,7 @@ impl Communicators {
                 identity.push(group.len() as u64);
                 identity.extend(group.iter().map(|rank| u64::from(rank.0)));
             }
+            identity.push(making.tag as u64);
             let number = self.count(&Arc::from(identity.as_slice()));
             identity.push(number);
         } else {
@@ -219,9 +222,9 @@ mod tests {
         // Ranks 0 and 2 get one communicator, rank 1 another one; then all duplicate the world.
         let made = |rank: u32, leader: u32, handles: [u64; 2]| {
             let mut communicators = Communicators::new(100, 101, rank);
-            let making = communicators.begin(Effect::CommCreate, 100);
+            let making = communicators.begin(Effect::CommCreate, 100, 0);
             let split = communicators.add(&making, new(handles[0], rank / 2, &[], leader)).unwrap().0;
-            let making = communicators.begin(Effect::CommCreate, 100);
+            let making = communicators.begin(Effect::CommCreate, 100, 0);
             let duplicate = communicators.add(&making, new(handles[1], rank, &[], 0)).unwrap().0;
             (split, duplicate)
         };
@@ -236,7 +239,7 @@ mod tests {
         let mut communicators = Communicators::new(100, 101, 0);
         let mut identities = Vec::new();
         for _ in 0..2 {
-            let making = communicators.begin(Effect::CommCreate, 100);
+            let making = communicators.begin(Effect::CommCreate, 100, 0);
             let identity = communicators.add(&making, new(5, 0, &[0, 1], 0)).unwrap().0;
             assert_eq!(communicators.get(5).map(|known| &known.identity), Some(&identity));
             communicators.remove(5, &identity);
@@ -250,7 +253,7 @@ mod tests {
     fn both_groups_call_an_inter_communicator_the_same() {
         let side = |own: &[u32], other: &[u32]| {
             let mut communicators = Communicators::new(100, 101, own[0]);
-            let making = communicators.begin(Effect::IntercommCreate, 100);
+            let making = communicators.begin(Effect::IntercommCreate, 100, 0);
             let new = NewComm { remote: Some(ranks(other)), ..new(5, 0, own, own[0]) };
             communicators.add(&making, new).unwrap()
         };

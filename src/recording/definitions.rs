@@ -7,6 +7,7 @@ use crate::recording::raw::format::UNSEEN;
 use crate::recording::survey::openmp::ProcessTeams;
 use crate::recording::survey::pthreads::ProcessPthreads;
 use crate::recording::windows::WindowCatalogue;
+use clc_otf2::COMMUNICATION_COMPLETE;
 use clc_trace::{
     ClockProperties, CommId, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId,
     LocationId, LocationKind, MpiRank, SystemTreeNode, SystemTreeNodeId, Window,
@@ -25,6 +26,9 @@ impl Plan {
     pub(super) fn properties(&self) -> Vec<(String, String)> {
         let header = self.processes.values().flatten().map(|file| &file.header).next();
         let mut list = vec![("CLC_REPLAY::COMMAND".to_owned(), self.settings.command.clone())];
+        if self.settings.partial {
+            list.push((COMMUNICATION_COMPLETE.to_owned(), "false".to_owned()));
+        }
         if !self.settings.environment.is_empty() {
             list.push(("CLC_REPLAY::ENVIRONMENT".to_owned(), self.settings.environment.clone()));
         }

@@ -6,8 +6,6 @@ use clc_trace::{Event, WindowId};
 /// How far a one-sided operation has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Completion {
-    /// Complete at its origin, by a call that waits for such operations.
-    Blocking,
     /// Complete at its origin, by a request.
     NonBlocking,
     /// Its request was looked at, and it is not complete.
@@ -23,7 +21,7 @@ pub(super) enum Extra {
     WindowCreate(WindowId),
     /// OTF2 `RmaWinDestroy`.
     WindowDestroy(WindowId),
-    /// OTF2 `RmaOpComplete…` or `RmaOpTest`: window, and by which the operation is found.
+    /// OTF2 `RmaOpCompleteNonBlocking`, `RmaOpCompleteRemote` or `RmaOpTest`: window, and by which the operation is found.
     Operation(Completion, WindowId, u64),
     /// OTF2 `Metric`: a metric of its own class, and its value.
     Metric(u32, f64),
@@ -77,7 +75,6 @@ impl Extra {
                 fields.u32(window.0);
                 fields.u64(matching);
                 match completion {
-                    Completion::Blocking => 49,
                     Completion::NonBlocking => 50,
                     Completion::Tested => 51,
                     Completion::Remote => 52,
@@ -124,7 +121,6 @@ mod tests {
         assert_eq!(name(Extra::Metric(0, 1.5)), "Metric");
         assert_eq!(name(Extra::Sample(0, Values::of(&[0.5, 1.0]))), "Metric");
         let operation = |completion| name(Extra::Operation(completion, WindowId(1), 7));
-        assert_eq!(operation(Completion::Blocking), "RmaOpCompleteBlocking");
         assert_eq!(operation(Completion::NonBlocking), "RmaOpCompleteNonBlocking");
         assert_eq!(operation(Completion::Tested), "RmaOpTest");
         assert_eq!(operation(Completion::Remote), "RmaOpCompleteRemote");

@@ -25,6 +25,9 @@ pub(crate) struct RecordingSettings {
     /// Variables of its environment that have to do with MPI and threads: `NAME=VALUE`, with spaces in between.
     #[serde(default)]
     pub environment: String,
+    /// Not all of the run: a ring, or from or until some moment.
+    #[serde(default)]
+    pub partial: bool,
 }
 
 /// What names of variables begin with that tell MPI libraries, their networks, runtimes of OpenMP and batch systems what to do.
@@ -127,6 +130,7 @@ mod tests {
             per_thread: true,
             command: "mpirun -n 2 a".into(),
             environment: "OMP_NUM_THREADS=2".into(),
+            partial: true,
         };
         settings.write(directory.path()).unwrap();
         assert_eq!(RecordingSettings::read(directory.path()).unwrap(), settings);

@@ -5,6 +5,9 @@ use crate::framing::control;
 use clc_trace::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+/// Property of an archive: "true" if for all communication by MPI both ends were recorded, "false" if not.
+pub const COMMUNICATION_COMPLETE: &str = "OTF2::MPI_COMMUNICATION_COMPLETE";
+
 /// Smallest and largest chunk that libotf2 accepts, in bytes.
 pub(crate) const CHUNK_SIZES: std::ops::RangeInclusive<u64> = 256 * 1024..=16 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 //! Writing an archive from nothing: for simulated traces and for tests.
 
-use crate::anchor::{AnchorFile, CHUNK_SIZES};
+use crate::anchor::{AnchorFile, CHUNK_SIZES, COMMUNICATION_COMPLETE};
 use crate::bytes::Writer;
 use crate::definition_writer::{DefinitionWriter, framed};
 use crate::event_writer::EventFileWriter;
@@ -130,13 +130,16 @@ impl ArchiveWriter {
             machine: String::new(),
             creator: self.options.creator.clone(),
             description: self.options.description.clone(),
-            properties: vec![("OTF2::MPI_COMMUNICATION_COMPLETE".to_owned(), "true".to_owned())],
+            properties: Vec::new(),
             trace_id: self.options.trace_id,
             snapshots: 0,
             thumbnails: 0,
             counts_at: None,
         };
         let mut anchor = anchor;
+        if self.options.properties.iter().all(|(name, _)| name != COMMUNICATION_COMPLETE) {
+            anchor.properties.push((COMMUNICATION_COMPLETE.to_owned(), "true".to_owned()));
+        }
         anchor.properties.extend(self.options.properties.iter().cloned());
         let path = self.directory.join(format!("{}.otf2", self.name));
         std::fs::write(&path, anchor.write()).map_err(|error| Error::io(&path, "cannot write", &error))

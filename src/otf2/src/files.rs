@@ -1,7 +1,7 @@
 //! The files of an archive.
 
 use crate::MappedFile;
-use crate::anchor::AnchorFile;
+use crate::anchor::{AnchorFile, COMMUNICATION_COMPLETE};
 use crate::definitions;
 use crate::local::LocalDefinitions;
 use crate::siblings::{Sibling, list};
@@ -129,8 +129,17 @@ impl Otf2Archive {
     pub fn read_definitions(&self) -> Result<(Definitions, Vec<String>)> {
         let path = self.definition_path();
         let bytes = MappedFile::open(&path)?;
-        definitions::read(&bytes, self.anchor.definition_chunk, self.anchor.definitions)
-            .map_err(|error| Error { event: None, ..error }.in_file(&path))
+        let read = definitions::read(&bytes, self.anchor.definition_chunk, self.anchor.definitions);
+        let (definitions, mut odd) = read.map_err(|error| Error { event: None, ..error }.in_file(&path))?;
+        let complete = self.anchor.properties.iter().find(|(name, _)| name == COMMUNICATION_COMPLETE);
+        if complete.is_some_and(|(_, value)| value == "false") {
+            odd.push(
+                "the archive says that communication was not recorded completely: messages and collective operations are told by their order, so that \
+                 where some were under way when recording began, those after them may be put together wrongly"
+                    .into(),
+            );
+        }
+        Ok((definitions, odd))
     }
 
     /// Reads the local definitions of a location, by [`LocalDefinitions::read`]; a missing file only makes a warning.

@@ -100,7 +100,7 @@ mod tests;
 mod times;
 mod writer;
 
-pub use anchor::AnchorFile;
+pub use anchor::{AnchorFile, COMMUNICATION_COMPLETE};
 pub use bytes::{ByteOrder, Reader as FieldReader, Writer as FieldWriter};
 pub use create::{ArchiveWriter, MappingTable};
 pub use definition_record::DefinitionRecord;

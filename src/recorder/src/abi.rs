@@ -62,6 +62,19 @@ functions! {
     library_version: F2 = c"PMPI_Get_library_version",
 }
 
+/// Size in bytes of a data type that is larger than an `int` holds; 0 if the library has no function that says it.
+#[cold]
+fn large_size_of(datatype: u64) -> u64 {
+    let names = [c"PMPI_Type_size_x", c"PMPI_Type_size_c"];
+    let Some(address) = names.into_iter().map(find).find(|address| !address.is_null()) else { return 0 };
+    // SAFETY: both take a data type and the address of an `MPI_Count`.
+    let ask = unsafe { std::mem::transmute::<*mut c_void, F2>(address) };
+    let mut size = 0_i64;
+    // SAFETY: the program passes this data type to MPI itself, and the size has room.
+    let result = unsafe { ask(datatype as usize, &raw mut size as usize) };
+    if result == 0 { size.max(0) as u64 } else { 0 }
+}
+
 /// What stands for a special argument: a constant of C, and the addresses of variables of Fortran.
 struct Standins {
     constant: usize,
@@ -414,7 +427,11 @@ impl Abi {
         let mut size: c_int = 0;
         // SAFETY: the program passes this data type to MPI itself.
         let result = unsafe { (self.mpi.type_size)(datatype as usize, &raw mut size as usize) };
-        if result == 0 { size.max(0) as u64 } else { 0 }
+        match u64::try_from(size) {
+            _ if result != 0 => 0,
+            Ok(size) => size,
+            Err(_) => large_size_of(datatype),
+        }
     }
 
     /// Whether the address stands for an ignored status. That of nothing does not, with MPICH: it refuses it.

@@ -3,9 +3,23 @@
 use crate::abi::Abi;
 use crate::calls::Mode;
 use crate::format;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes the handle of a file another one than that of a communicator or a window.
 const FILE: u64 = 0xf11e << 48;
+
+thread_local! {
+    /// Which requests of the last call were not null before it, as [`Arguments::note_active`] was told.
+    static ACTIVE: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The module `mpi_f08` of this library counts the places of requests from 0: what the last call that told has shown.
+static COUNTS_FROM_0: AtomicBool = AtomicBool::new(false);
+
+fn was_active(index: usize) -> bool {
+    ACTIVE.with_borrow(|list| list.get(index).copied().unwrap_or(false))
+}
 
 /// What a function was given, and may be given instead.
 pub(crate) struct Arguments<'a> {
@@ -204,11 +218,27 @@ impl Arguments<'_> {
         if !self.mode.f08() || self.abi.kind != format::MPICH {
             return index;
         }
-        // There, MPICH 4.0 counts from 0, against the standard. A request that is complete is null then.
+        // There, MPICH 4.0 counts from 0, against the standard. A request that is complete is null now, and was not before; persistent ones stay.
         let count = unsafe { self.count(0) } as usize;
-        let is_null = |index: usize| index < count && unsafe { self.request(1, index) }.is_none();
+        let ended = |index: usize| index < count && was_active(index) && unsafe { self.request(1, index) }.is_none();
         let other = usize::try_from(place).ok();
-        if index.is_some_and(is_null) { index } else { other.filter(|&other| is_null(other)).or(index) }
+        match (index.is_some_and(ended), other.is_some_and(ended)) {
+            (true, false) => COUNTS_FROM_0.store(false, Ordering::Relaxed),
+            (false, true) => COUNTS_FROM_0.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+        if COUNTS_FROM_0.load(Ordering::Relaxed) { other } else { index }
+    }
+
+    /// Before a call that completes some of its requests: which of them are not null.
+    pub(crate) unsafe fn note_active(&self, count: usize) {
+        if self.mode.f08() && self.abi.kind == format::MPICH {
+            let active = |k| unsafe { self.request(1, k) }.is_some();
+            ACTIVE.with_borrow_mut(|list| {
+                list.clear();
+                list.extend((0..count).map(active));
+            });
+        }
     }
 
     /// Whether a buffer stands for one in place.

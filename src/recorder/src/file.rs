@@ -8,12 +8,30 @@ use std::ffi::{CString, c_int};
 use std::io;
 use std::os::fd::IntoRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// A file grows by so many bytes at once.
 const CHUNK: usize = 4 << 20;
+
+/// The last error that tells why files cannot be written; 0 for none.
+static FAILURE: AtomicI32 = AtomicI32::new(0);
+
+fn note(error: &io::Error) {
+    FAILURE.store(error.raw_os_error().unwrap_or(0), Ordering::Relaxed);
+}
+
+/// Why a file could not be written, in words.
+#[cold]
+pub(crate) fn why_not() -> &'static str {
+    match FAILURE.load(Ordering::Relaxed) {
+        libc::EBADF => "the program has closed the files of the recorder",
+        libc::EMFILE | libc::ENFILE => "too many files are open",
+        _ => "there is no space left on the disk",
+    }
+}
 
 /// Largest file that this process may write: growing beyond it would be answered by a signal.
 fn largest_file() -> usize {
@@ -27,6 +45,8 @@ fn largest_file() -> usize {
 pub(crate) struct RawFile {
     /// The open file.
     pub descriptor: c_int,
+    /// Device and number of the file, by which it is found out whether the program has closed it.
+    identity: (u64, u64),
     /// Where it begins in memory.
     pub base: *mut u8,
     /// Size of the range of addresses.
@@ -42,7 +62,9 @@ impl RawFile {
     /// # Errors
     /// The operating system refuses.
     pub(crate) fn create(path: &Path, bytes: usize, most: usize) -> io::Result<RawFile> {
-        let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path).inspect_err(note)?;
+        let known = file.metadata()?;
+        let identity = (known.dev(), known.ino());
         let descriptor = file.into_raw_fd();
         let mut last = io::Error::from(io::ErrorKind::OutOfMemory);
         // As much as there is address space for: it costs nothing.
@@ -58,6 +80,7 @@ impl RawFile {
             }
             let raw = RawFile {
                 descriptor,
+                identity,
                 base: base.cast(),
                 reserved,
                 limit: AtomicUsize::new(0),
@@ -106,7 +129,21 @@ impl RawFile {
         result
     }
 
+    /// Fails if the descriptor is not that of the file any more: the program has closed it, and may have opened another file.
+    fn check_descriptor(&self) -> io::Result<()> {
+        let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: it has room for what is known of a descriptor, and is only read if that was written.
+        let same = unsafe {
+            libc::fstat(self.descriptor, found.as_mut_ptr()) == 0 && {
+                let found = found.assume_init();
+                (found.st_dev, found.st_ino) == self.identity
+            }
+        };
+        if same { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EBADF)).inspect_err(note) }
+    }
+
     fn grow_by(&self, bytes: usize) -> io::Result<()> {
+        self.check_descriptor()?;
         let limit = self.limit();
         if limit + bytes > self.reserved || limit + bytes > largest_file() {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory));
@@ -128,6 +165,7 @@ impl RawFile {
     /// # Errors
     /// There is no space.
     pub(crate) fn write_at(&self, from: &RawFile, start: usize, length: usize, place: usize) -> io::Result<()> {
+        self.check_descriptor()?;
         // Growing beyond the limit would be answered by a signal.
         if place + length > largest_file() {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));

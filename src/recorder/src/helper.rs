@@ -58,7 +58,7 @@ fn run(session: &'static Session) {
             }
             while one.buffers.is_due() && is_time(session, one, &mut load, &ticks) {
                 if one.buffers.write_due().is_err() {
-                    session::stop("there is no space left on the disk");
+                    session::stop(crate::file::why_not());
                     return;
                 }
             }

@@ -9,6 +9,7 @@ use crate::arguments::Arguments;
 use crate::calls::{Call, notes};
 use crate::clock;
 use crate::control;
+use crate::file;
 use crate::format::calls::Effect;
 use crate::helper;
 use crate::layout::phase;
@@ -26,11 +27,15 @@ use std::ptr::null_mut;
 struct Here {
     /// Within a wrapper: calls that the MPI library itself makes are not the program's.
     inside: Cell<bool>,
+    /// Where the stack was when that wrapper was called; 0 if that is not asked.
+    frame: Cell<usize>,
     /// Within the recorder: a signal handler that interrupts it is not recorded.
     busy: Cell<bool>,
     /// Where its records go, and those that are kept in a ring; null before the first one.
     stream: Cell<*mut Stream>,
     kept: Cell<*mut Stream>,
+    /// The one of both in which the last call began.
+    last: Cell<*mut Stream>,
     /// Its number plus 1; 0 before the first record.
     number: Cell<u64>,
     /// When `MPI_Init` was called.
@@ -47,9 +52,11 @@ thread_local! {
     static HERE: Here = const {
         Here {
             inside: Cell::new(false),
+            frame: Cell::new(0),
             busy: Cell::new(false),
             stream: Cell::new(null_mut()),
             kept: Cell::new(null_mut()),
+            last: Cell::new(null_mut()),
             number: Cell::new(0),
             entered: Cell::new(0),
             ending: Cell::new(None),
@@ -66,7 +73,9 @@ thread_local! {
 #[inline]
 pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
     HERE.with(|here| {
-        if here.inside.get() || here.busy.get() {
+        let mark = 0_u8;
+        let frame = std::hint::black_box(&raw const mark) as usize;
+        if here.busy.get() || here.inside.get() && !left_by_jump(here, frame) {
             return false;
         }
         if let Effect::Init | Effect::InitThread | Effect::Finalize = call.effect {
@@ -83,6 +92,7 @@ pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
         let recorded = own_stream(here, session, call).is_some_and(|stream| unsafe {
             let mut joins = false;
             let written = stream.reserve(ROOM) && {
+                here.last.set(stream);
                 let is_poll = call.poll != 0 && session.control.joins_polls;
                 let in_row = is_poll && stream.poll_begins();
                 stream.enter(call.number);
@@ -92,7 +102,7 @@ pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
                 written
             };
             if !written {
-                session::stop("there is no space left on the disk");
+                session::stop(file::why_not());
                 return false;
             }
             if let Some((board, slot)) = monitored(here, session) {
@@ -111,10 +121,36 @@ pub(crate) unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
             true
         });
         here.inside.set(recorded);
+        here.frame.set(frame);
         here.recorded.set(!skipped);
         here.busy.set(false);
         recorded
     })
+}
+
+/// Of a thread within a wrapper that calls another one, with the stack at `frame`: whether the first one has been left without its end, by an exception or `longjmp` out of an error handler. What MPI calls
+/// within it lies deeper in the stack (or far away, in another stack). So do calls with more arguments at the same place, until one with as few comes: where wrappers of Fortran call those of C (MPICH), the difference
+/// is no larger. Its end is recorded then, as that of a call that has failed.
+#[cold]
+fn left_by_jump(here: &Here, frame: usize) -> bool {
+    /// Callers of both calls are at most so many bytes apart. Chosen by hand: more than the locals of the functions between them take, less than any other stack is away.
+    const NEAR: usize = 1 << 20;
+    let begun = here.frame.get();
+    if begun == 0 || !(begun..=begun.saturating_add(NEAR)).contains(&frame) {
+        return false;
+    }
+    here.inside.set(false);
+    // SAFETY: as for `stream_of`.
+    let stream = unsafe { here.last.get().as_mut() };
+    if let Some(stream) = stream.filter(|_| here.recorded.get() && session::recording().is_some()) {
+        here.busy.set(true);
+        if stream.reserve(ROOM) {
+            stream.leave(clock::before(), true);
+            stream.commit();
+        }
+        here.busy.set(false);
+    }
+    true
 }
 
 /// The state file of this process and the place of this thread in it, if there is one.
@@ -206,7 +242,7 @@ pub(crate) fn append(integers: usize, write: impl FnOnce(&mut Stream)) {
                 write(stream);
                 stream.commit();
             } else {
-                session::stop("there is no space left on the disk");
+                session::stop(file::why_not());
             }
         }
         here.busy.set(false);
@@ -270,7 +306,7 @@ pub(crate) unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
                 stream.poll_was_in_vain();
             }
         } else {
-            session::stop("there is no space left on the disk");
+            session::stop(file::why_not());
         }
         here.busy.set(false);
     })
@@ -284,6 +320,7 @@ unsafe fn begin_or_end_of_mpi(here: &Here, call: &Call) -> bool {
         return ending::begin(here, call.number);
     }
     here.inside.set(true);
+    here.frame.set(0);
     here.entered.set(session::first_time());
     monitor::begin();
     true

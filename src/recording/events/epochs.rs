@@ -161,7 +161,7 @@ impl ProcessEvents<'_, '_> {
         let Some(window) = self.windows.get_mut(handle) else { return Ok(()) };
         let (here, there) = window.complete(target, remote);
         for matching in here {
-            self.extra(thread, time, Extra::Operation(Completion::Blocking, id, matching))?;
+            self.emit(thread, time, &Event::RmaOpCompleteBlocking(id, matching))?;
         }
         for matching in there {
             self.extra(thread, time, Extra::Operation(Completion::Remote, id, matching))?;

@@ -284,6 +284,9 @@ impl ProcessEvents<'_, '_> {
                 open.posted = Some(posted);
                 self.send(thread, time, effect, (peer, tag, handle, length), &mut open)?;
             }
+            (Effect::Mprobe | Effect::Improbe, Given::Receive(handle, nobody)) => {
+                open.comm = self.comm(handle).filter(|_| !nobody);
+            }
             (effect, Given::Receive(handle, nobody)) => {
                 let comm = self.comm(handle).filter(|_| !nobody);
                 open.request = comm.map(|comm| match effect {
@@ -304,7 +307,10 @@ impl ProcessEvents<'_, '_> {
                 let made = self.access(thread, time, effect, (window, target, sent, received), request)?;
                 open.request = made.map(|(window, matching)| RequestedOperation::Access(window, matching));
             }
-            (effect, Given::Comm(handle)) => self.enter_communicator(thread, time, effect, handle, &mut open)?,
+            (effect, Given::Comm(handle)) => self.enter_communicator(thread, time, effect, (handle, 0), &mut open)?,
+            (effect, Given::Group(handle, tag)) => {
+                self.enter_communicator(thread, time, effect, (handle, tag), &mut open)?;
+            }
             (effect, Given::Requests(handles)) => {
                 let mut which = |handle: Option<u64>| Some((handle?, self.requests.claim(handle?)?));
                 open.requests = handles.into_iter().map(&mut which).collect();
@@ -337,7 +343,7 @@ impl ProcessEvents<'_, '_> {
         thread: usize,
         time: u64,
         effect: Effect,
-        handle: u64,
+        (handle, tag): (u64, i64),
         open: &mut OpenCall,
     ) -> Result<()> {
         match effect {
@@ -359,7 +365,7 @@ impl ProcessEvents<'_, '_> {
             }
             _ => {
                 if makes(effect) {
-                    let making = self.communicators.begin(effect, handle);
+                    let making = self.communicators.begin(effect, handle, tag);
                     if let Some(place) = self.making.get_mut(thread) {
                         *place = Some(making);
                     }
@@ -386,9 +392,11 @@ impl ProcessEvents<'_, '_> {
 
     /// What a call that failed was given, of which only what is counted happens.
     fn without_communication(&mut self, effect: Effect, given: &Given) -> Given {
-        if let Given::Comm(handle) = *given {
+        if let Given::Group(handle, tag) = *given {
+            self.communicators.begin(effect, handle, tag);
+        } else if let Given::Comm(handle) = *given {
             if makes(effect) {
-                self.communicators.begin(effect, handle);
+                self.communicators.begin(effect, handle, 0);
             } else if let Effect::WinCreate | Effect::WinAllocate = effect {
                 let comm = self.communicators.get(handle).map(|known| Arc::clone(&known.identity));
                 self.windows.begin(comm);

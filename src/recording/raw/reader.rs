@@ -368,16 +368,16 @@ impl RawRecords<'_> {
                 self.unsigned()?,
                 Posted { source: self.signed()?, tag: self.signed()?, bytes: self.unsigned()? },
             ),
-            Effect::Irecv | Effect::RecvInit => Given::Receive(self.comm()?, self.unsigned()? != 0),
+            Effect::Irecv | Effect::RecvInit | Effect::Mprobe | Effect::Improbe => {
+                Given::Receive(self.comm()?, self.unsigned()? != 0)
+            }
             Effect::Recv
-            | Effect::Mprobe
-            | Effect::Improbe
             | Effect::CommCreate
             | Effect::CommIdup
-            | Effect::CommCreateGroup
             | Effect::IntercommCreate
             | Effect::IntercommMerge
             | Effect::CommFree => Given::Comm(self.comm()?),
+            Effect::CommCreateGroup => Given::Group(self.comm()?, self.signed()?),
             Effect::Wait | Effect::Test | Effect::GetStatus | Effect::Start | Effect::RequestFree => {
                 Given::Requests(vec![self.request()?])
             }

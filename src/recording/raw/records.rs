@@ -54,7 +54,9 @@ pub(crate) enum Given {
     SendReceive(i64, i64, u64, u64, Posted),
     /// A communicator.
     Comm(u64),
-    /// A receive in a communicator, and whether it is from nobody.
+    /// A communicator, for one that is made of some of its members, and the tag that tells apart those that are made at the same time.
+    Group(u64, i64),
+    /// A receive in a communicator, or a probe for one, and whether it is from nobody.
     Receive(u64, bool),
     /// Requests; none for null handles.
     Requests(Vec<Option<u64>>),

@@ -93,7 +93,7 @@ pub(super) fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Res
     let within = within.map_or_else(|| outside.to_owned(), |function| format!("in MPI_{}", function.name));
     survey.end = match header.state {
         FINISHED => None,
-        STOPPED => Some(format!("stopped recording {within}: no space left")),
+        STOPPED => Some(format!("stopped recording {within}: its files could not be written any more")),
         _ => Some(format!("ended {within}, without MPI_Finalize")),
     };
     Ok(survey)
@@ -195,7 +195,10 @@ impl Reading<'_> {
                 self.survey.groups.insert(Arc::from(group));
             }
             (effect, Given::Comm(handle)) if makes(effect) => {
-                thread.making = Some(communicators.begin(effect, handle));
+                thread.making = Some(communicators.begin(effect, handle, 0));
+            }
+            (effect, Given::Group(handle, tag)) => {
+                thread.making = Some(communicators.begin(effect, handle, tag));
             }
             _ => {}
         }

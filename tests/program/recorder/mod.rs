@@ -1,5 +1,6 @@
 //! `clc-replay record`: what programs do is in their recordings, once and in full, on Open MPI and MPICH, from C and from Fortran.
 
+mod corners;
 mod exchanges;
 mod monitor;
 mod mpi_5;

@@ -246,12 +246,13 @@ impl Estimator {
     }
 
     /// Clocks that no message ties to the reference are known against each other only; what they are off it together, each of their recorded clocks tells
-    /// with errors of its own. One of them was held so far; here the mean takes its place, of those that agree with the others.
+    /// with errors of its own, or where nobody has measured any, the clock as it was recorded. One of them was held so far; here the mean takes its place, of those that agree with the others.
     pub(super) fn centre_groups(&mut self, map: &ClockMap) {
         let component = &self.observations.component;
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let unmeasured = map.offsets.iter().all(Vec::is_empty);
         for (clock, group) in component.iter().enumerate() {
-            let measured = map.offsets.get(clock).is_some_and(|offsets| !offsets.is_empty());
+            let measured = unmeasured || map.offsets.get(clock).is_some_and(|offsets| !offsets.is_empty());
             if component.get(self.reference) != Some(group) && measured && self.steps[clock].is_empty() {
                 groups.entry(*group).or_default().push(clock);
             }

@@ -80,6 +80,7 @@ pub(super) fn end(here: &Here, failed: bool) {
 fn last(here: &Here, measure: bool) {
     let Some(Ending { call, .. }) = here.ending.get() else { return };
     here.inside.set(true);
+    here.frame.set(0);
     let ring = session::recording().is_some_and(|session| session.control.ring);
     session::finish(if ring { here.kept.get() } else { here.stream.get() }, call, measure);
 }

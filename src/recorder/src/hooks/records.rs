@@ -12,6 +12,9 @@ use crate::stream::Stream;
 /// Integers that any record without lists has at most, and more.
 pub(super) const ROOM: usize = 16;
 
+/// Arguments of `MPI_Comm_create_group`: communicator, group, tag, and where the new one goes.
+const CREATE_GROUP: usize = 4;
+
 /// Statuses that a call writes: its argument, and their number.
 type Statuses = (usize, usize);
 
@@ -69,17 +72,25 @@ pub(super) unsafe fn before(session: &Session, stream: &mut Stream, call: &Call,
                 Some(statuses) => needed = statuses,
                 None => return false,
             },
-            Effect::Mprobe | Effect::Improbe => stream.comm(given.comm(2)),
+            // A message from nobody is none.
+            Effect::Mprobe | Effect::Improbe => {
+                stream.comm(given.comm(2));
+                stream.unsigned(u64::from(abi.is_nobody(given.int(0))));
+            }
             Effect::Mrecv => {
                 stream.unsigned(given.message(3));
                 needed = Some((4, 1));
             }
             Effect::Imrecv => stream.unsigned(given.message(3)),
-            Effect::CommCreate
-            | Effect::CommIdup
-            | Effect::CommCreateGroup
-            | Effect::IntercommCreate
-            | Effect::IntercommMerge => stream.comm(given.comm(0)),
+            Effect::CommCreateGroup => {
+                stream.comm(given.comm(0));
+                // With sessions there is a text instead.
+                let has_tag = words.len() == CREATE_GROUP;
+                stream.signed(if has_tag { given.int(2) } else { 0 });
+            }
+            Effect::CommCreate | Effect::CommIdup | Effect::IntercommCreate | Effect::IntercommMerge => {
+                stream.comm(given.comm(0));
+            }
             Effect::CommFree => stream.comm(given.new_comm(0)),
             effect if windows::is_on_window(effect) => return windows::before(session, stream, effect, &given),
             _ => collectives::before(session, stream, call.effect, &given),
@@ -173,6 +184,8 @@ unsafe fn requests(stream: &mut Stream, given: &Arguments) -> Option<usize> {
         // SAFETY: the array has so many.
         stream.request(unsafe { given.request(1, k) });
     }
+    // SAFETY: likewise.
+    unsafe { given.note_active(count) };
     Some(count)
 }
 

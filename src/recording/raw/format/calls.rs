@@ -62,9 +62,9 @@ effects! {
     Startall "startall",
     /// (request) E: h
     RequestFree "request_free",
-    /// (peer tag comm message status) E: h comm; L: u message
+    /// (peer tag comm message status) E: h comm, u 1 for nobody; L: u message
     Mprobe "mprobe",
-    /// (peer tag comm flag message status) E: h comm; L: u flag, if set u message
+    /// (peer tag comm flag message status) E: h comm, u 1 for nobody; L: u flag, if set u message
     Improbe "improbe",
     /// (buffer count type message status) E: u message; L: status
     Mrecv "mrecv",
@@ -115,7 +115,7 @@ effects! {
     CommCreate "comm_create",
     /// (comm newcomm request) likewise; L: h request
     CommIdup "comm_idup",
-    /// (comm group tag newcomm) as comm_create, but only the members of the new one call it
+    /// (comm group tag newcomm) as comm_create, with z tag (0 if it is a text), but only the members of the new one call it
     CommCreateGroup "comm_create_group",
     /// (comm leader peercomm leader tag newcomm) likewise
     IntercommCreate "intercomm_create",

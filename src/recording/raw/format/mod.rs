@@ -24,7 +24,7 @@
 pub(crate) mod calls;
 
 /// First bytes of a raw file; the last two are the version.
-pub(crate) const MAGIC: [u8; 8] = *b"CLCRAW04";
+pub(crate) const MAGIC: [u8; 8] = *b"CLCRAW05";
 /// Where records begin: the size of the header.
 pub(crate) const HEADER: usize = 4096;
 
