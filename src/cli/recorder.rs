@@ -56,11 +56,6 @@ pub enum Polls {
 }
 
 impl RecorderOptions {
-    /// Whether some of the run is not recorded.
-    pub(crate) fn is_partial(&self) -> bool {
-        self.ring || self.start.is_some() || self.stop.is_some()
-    }
-
     /// The environment of the recorder.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let list = [

@@ -54,7 +54,8 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         per_thread: options.clock_per_thread,
         command: words(options),
         environment: telling(std::env::vars_os()),
-        partial: options.recorder.is_partial(),
+        begins_late: options.recorder.ring || options.recorder.start.is_some(),
+        has_gaps: options.recorder.stop.is_some() || options.recorder.on_signal.is_some(),
     };
     prepare(&raw, &options.output, &settings)?;
     let monitored = &options.monitored;

@@ -3,8 +3,9 @@
 use crate::recording::clocks::offsets::globally;
 use crate::recording::clocks::{NANOSECOND, START};
 use crate::recording::communicators::Catalogue;
+use crate::recording::cut::{Filter, Groups, LeftOut, LeftOutCounts, Tally, without_counterparts};
 use crate::recording::definitions::{RESOLUTION, location};
-use crate::recording::events::{EventContext, EventsOf, events};
+use crate::recording::events::{EventContext, EventsOf, Sink, UnplacedCalls, events};
 use crate::recording::extra::EventOrExtra;
 use crate::recording::nodes::samples;
 use crate::recording::own::OwnNames;
@@ -21,6 +22,7 @@ use clc_archive::Format;
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::CreateOptions;
 use clc_simulate::ClockSpec;
+use clc_trace::format::count;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
 use clc_trace::{Definitions, Error, LocationId, MpiRank, Region, RegionId, Result, Ticks};
@@ -115,11 +117,24 @@ pub(crate) fn assemble(
         .chain(own.definitions.iter().cloned())
         .chain(polls.definition())
         .collect();
+    let cut = plan.left_out(&shared, &definitions, workers, progress)?;
+    if let Some((_, counts)) = &cut
+        && *counts != LeftOutCounts::default()
+    {
+        let LeftOutCounts { messages, collectives } = counts;
+        warnings.push(format!(
+            "{} ends of messages and {} of collective operations have no counterpart, since other processes began to record later; their calls are recorded without communication events",
+            count(*messages),
+            count(*collectives)
+        ));
+    } else if cut.is_none() && plan.settings.begins_late {
+        warnings.push("recording began within the run, and not all of its processes and threads were recorded until its end, so that nobody knows which messages and collective operations belong together".into());
+    }
     let metrics: Vec<String> = own.metrics().map(str::to_owned).collect();
     let node_metrics = plan.node_metrics(&definitions);
     let first_instance = node_metrics.first_instance(&metrics);
     let options = CreateOptions {
-        properties: plan.properties(),
+        properties: plan.properties(cut.is_some() || !plan.settings.begins_late),
         metrics,
         node_metrics,
         parameters: polls.parameters.clone(),
@@ -133,7 +148,8 @@ pub(crate) fn assemble(
     }
     progress.phase("write", u64::from(plan.size));
     let written = workers.run(plan.size as usize, progress, |rank, advance| {
-        let mut written = plan.write(rank as u32, &shared, &archive, target)?;
+        let left_out = cut.as_ref().and_then(|(left_out, _)| left_out.get(rank));
+        let mut written = plan.write(rank as u32, &shared, left_out, &archive, target)?;
         plan.write_samples(rank as u32, first_instance, &archive, target, &mut written)?;
         advance(1);
         Ok(written)
@@ -154,8 +170,54 @@ fn by_calls<'a>(surveys: impl Iterator<Item = &'a ProcessSurvey>) -> Vec<usize> 
 }
 
 impl Plan {
+    /// Hands the events of a process to `sink`.
+    fn events<'b>(&self, rank: u32, shared: &EventContext, sink: &'b mut Sink<'b>) -> Result<UnplacedCalls> {
+        let list: Vec<&RawFile> = self.processes.get(&rank).into_iter().flat_map(|files| files.iter()).collect();
+        let Some(first) = list.first() else { return Ok(UnplacedCalls::default()) };
+        let none = BTreeSet::new();
+        let failed = self.surveys.get(&rank).map_or(&none, |survey| &survey.failed);
+        let process = EventsOf { header: &first.header, threads: list.len(), failed, counter: self.counter(rank) };
+        events(shared, process, &mut Merge::new(&list, shared.functions), sink)
+    }
+
+    /// Of a recording that begins within the run, what processes have recorded without its counterpart. None if that is not asked, or if nobody knows: recording has gaps, or did not go on to the end everywhere.
+    fn left_out(
+        &self,
+        shared: &EventContext,
+        definitions: &Definitions,
+        workers: Workers,
+        progress: &dyn Progress,
+    ) -> Result<Option<(Vec<LeftOut>, LeftOutCounts)>> {
+        let whole = |survey: &ProcessSurvey| survey.end.is_none() && survey.damage.is_empty();
+        let to_the_end = self.surveys.len() == self.size as usize && self.surveys.values().all(whole);
+        if !self.settings.begins_late || self.settings.has_gaps || !to_the_end {
+            return Ok(None);
+        }
+        progress.phase("compare", u64::from(self.size));
+        let groups = Groups::new(definitions);
+        let tallies = workers.run(self.size as usize, progress, |rank, advance| {
+            let mut tally = Tally::new(rank as u32, &groups);
+            let mut sink = |thread: usize, _: u64, event: EventOrExtra| {
+                tally.add(thread, &event);
+                Ok(())
+            };
+            self.events(rank as u32, shared, &mut sink)?;
+            advance(1);
+            Ok(tally)
+        })?;
+        // Each thread has a ring of its own, which begins when it happens to.
+        Ok((!tallies.iter().any(Tally::has_threads)).then(|| without_counterparts(&tallies, &groups)))
+    }
+
     /// Writes what a process has recorded.
-    fn write(&self, rank: u32, shared: &EventContext, archive: &TraceTarget, target: &Path) -> Result<WrittenProcess> {
+    fn write(
+        &self,
+        rank: u32,
+        shared: &EventContext,
+        left_out: Option<&LeftOut>,
+        archive: &TraceTarget,
+        target: &Path,
+    ) -> Result<WrittenProcess> {
         let ids: Vec<LocationId> = self.threads(rank).into_iter().map(|thread| location(rank, thread)).collect();
         let mut writers = ids.iter().map(|&id| archive.events(id)).collect::<Result<Vec<_>>>()?;
         let mut truths = match &self.clock {
@@ -168,11 +230,13 @@ impl Plan {
         let mut written = WrittenProcess { offsets: self.offsets(rank), ..WrittenProcess::default() };
         // Readings of one thread do not decrease.
         let clocks: Option<Vec<_>> = self.threads(rank).into_iter().map(|thread| self.clock_of(rank, thread)).collect();
-        if let (Some(files), Some(mut clocks)) = (self.processes.get(&rank), clocks) {
-            let list: Vec<&RawFile> = files.iter().collect();
-            let mut merge = Merge::new(&list, shared.functions);
+        let mut filter = left_out.map(Filter::new);
+        if let Some(mut clocks) = clocks {
             let (span, largest) = (&mut written.span, &mut written.largest);
             let mut sink = |thread: usize, reading: u64, event: EventOrExtra| {
+                if filter.as_mut().is_some_and(|filter| !filter.keeps(thread, &event)) {
+                    return Ok(());
+                }
                 let Some((truth, shown)) = clocks.get_mut(thread).map(|clock| clock.times(reading)) else {
                     return Ok(());
                 };
@@ -187,13 +251,7 @@ impl Plan {
                 *largest = (*largest).max((shown - truth).abs());
                 Ok(())
             };
-            if let Some(first) = list.first() {
-                let none = BTreeSet::new();
-                let failed = self.surveys.get(&rank).map_or(&none, |survey| &survey.failed);
-                let process =
-                    EventsOf { header: &first.header, threads: list.len(), failed, counter: self.counter(rank) };
-                written.unplaced = events(shared, process, &mut merge, &mut sink)?;
-            }
+            written.unplaced = self.events(rank, shared, &mut sink)?;
         }
         for (id, writer) in ids.into_iter().zip(writers) {
             let (events, without_fields) = archive.end(id, writer, &written.offsets)?;
@@ -297,7 +355,8 @@ mod tests {
             per_thread: false,
             command: String::new(),
             environment: String::new(),
-            partial: false,
+            begins_late: false,
+            has_gaps: false,
         };
         let made = assemble(
             directory.path(),

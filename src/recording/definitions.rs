@@ -23,10 +23,11 @@ pub(super) fn location(rank: u32, thread: u32) -> LocationId {
 }
 
 impl Plan {
-    pub(super) fn properties(&self) -> Vec<(String, String)> {
+    /// `complete`: all communication in it has its counterpart, as far as that is known.
+    pub(super) fn properties(&self, complete: bool) -> Vec<(String, String)> {
         let header = self.processes.values().flatten().map(|file| &file.header).next();
         let mut list = vec![("CLC_REPLAY::COMMAND".to_owned(), self.settings.command.clone())];
-        if self.settings.partial {
+        if !complete {
             list.push((COMMUNICATION_COMPLETE.to_owned(), "false".to_owned()));
         }
         if !self.settings.environment.is_empty() {

@@ -11,6 +11,7 @@
 //! | `polls` | polls in vain that were joined: the region that stands for them |
 //! | `own` | the program's own functions, regions and metrics; functions by their addresses |
 //! | `events`, `extra` | second pass: the events of one process, and those of no interest to corrections |
+//! | `cut` | of recordings that begin within the run, what lacks its counterpart |
 //! | `nodes` | what the nodes were doing at agreed times, or what their agents noted, as metrics of the trace |
 //! | `definitions`, `target`, `written`, `assemble` | the trace |
 //! | `settings` | what a recording was asked to be |
@@ -21,6 +22,7 @@
 mod assemble;
 mod clocks;
 mod communicators;
+mod cut;
 mod definitions;
 mod events;
 mod extra;

@@ -25,9 +25,12 @@ pub(crate) struct RecordingSettings {
     /// Variables of its environment that have to do with MPI and threads: `NAME=VALUE`, with spaces in between.
     #[serde(default)]
     pub environment: String,
-    /// Not all of the run: a ring, or from or until some moment.
+    /// It begins within the run: a ring, or from some moment on.
     #[serde(default)]
-    pub partial: bool,
+    pub begins_late: bool,
+    /// It ends within the run, or has gaps: until some moment, or what a ring held when there was a signal.
+    #[serde(default)]
+    pub has_gaps: bool,
 }
 
 /// What names of variables begin with that tell MPI libraries, their networks, runtimes of OpenMP and batch systems what to do.
@@ -130,7 +133,8 @@ mod tests {
             per_thread: true,
             command: "mpirun -n 2 a".into(),
             environment: "OMP_NUM_THREADS=2".into(),
-            partial: true,
+            begins_late: true,
+            has_gaps: false,
         };
         settings.write(directory.path()).unwrap();
         assert_eq!(RecordingSettings::read(directory.path()).unwrap(), settings);

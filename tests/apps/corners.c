@@ -114,6 +114,22 @@ static void nobody(void) {
     MPI_Mrecv(words, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
 }
 
+/* One process is ten messages ahead of the other one, which answers; now and then they meet. */
+static void run_ahead(void) {
+    const int all = 20000, ahead = 10;
+    for (int i = 0; i < all + ahead; i++) {
+        if (rank == 0 && i < all) MPI_Send(words, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        if (rank == 0 && i >= ahead) MPI_Recv(words + 4, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1 && i < all) {
+            MPI_Recv(words, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(words + 4, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+        }
+        if (i % 500 == 0 && i < all) MPI_Barrier(first);
+        /* The rings of the two begin at different places. */
+        if (rank == 1 && i % 7 == 0) MPI_Sendrecv(more, 1, MPI_INT, 1, 3, more + 4, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
 /* Closes all files of a directory that it has not opened, as programs do that begin anew, and opens its own. */
 static void close_files(const char *name, const char *own) {
     char path[64], target[4096], content[64] = {0};
@@ -147,6 +163,7 @@ int main(int argc, char **argv) {
     if (strcmp(what, "handles") == 0) both(use_and_free, duplicate_and_use);
     if (strcmp(what, "jump") == 0) jump();
     if (strcmp(what, "nobody") == 0) nobody();
+    if (strcmp(what, "ahead") == 0) run_ahead();
     if (strcmp(what, "files") == 0) close_files(argv[2], argv[3]);
     if (strcmp(what, "tool") == 0) {
         if (rank == 0) MPI_Send(words, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);

@@ -64,6 +64,33 @@ fn a_message_from_nobody_is_none() {
     }
 }
 
+/// A ring of each process begins somewhere within the run. Counted from there, each message would be taken for another one, as would each barrier.
+#[test]
+fn in_rings_messages_and_collective_operations_are_counted_from_the_end() {
+    for library in [OPEN_MPI, MPICH] {
+        let app = corners(library);
+        let recorded = run(&mut app.record(&["--ring", "--memory", "64K"], 2, &["ahead"])).expect(0, "record");
+        assert!(recorded.stderr.contains("have no counterpart"), "{}", recorded.stderr);
+        let messages = checked(&app);
+        assert!((1_000..40_000).contains(&messages), "{messages}");
+        let counts = events(&app.recorded());
+        assert!(counts["MPI_COLLECTIVE_END"] > 10, "{counts:?}");
+        assert_eq!(counts["MPI_COLLECTIVE_BEGIN"], counts["MPI_COLLECTIVE_END"]);
+    }
+}
+
+/// Where recording begins and ends within the run, nobody knows which messages belong together: that is said by whoever reads the archive.
+#[test]
+fn a_part_of_a_run_is_called_incomplete() {
+    let app = corners(OPEN_MPI);
+    let part = ["--start", "time=1ms", "--stop", "time=20ms"];
+    let recorded = run(&mut app.record(&part, 2, &["ahead"])).expect(0, "record");
+    assert!(recorded.stderr.contains("nobody knows which messages"), "{}", recorded.stderr);
+    let info = run(clc_replay("info").arg(app.recorded())).expect(0, "info");
+    let said = info.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("communication was not recorded completely"), "{said}");
+}
+
 #[test]
 fn nothing_is_written_into_files_of_the_program() {
     let app = corners(OPEN_MPI);
