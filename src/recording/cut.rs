@@ -28,6 +28,16 @@ enum Operation {
     Requested(u64),
 }
 
+/// Operations, with the places of the events at which they were sent, posted or begun; in the order in which they were recorded.
+type Placed = Vec<(u64, Operation)>;
+
+/// The first ones of a list, by their places.
+fn first(list: &[(u64, Operation)], count: usize) -> impl Iterator<Item = Operation> {
+    let mut sorted = if count > 0 { list.to_vec() } else { Vec::new() };
+    sorted.sort_unstable();
+    sorted.into_iter().take(count).map(|(_, operation)| operation)
+}
+
 /// What a thread is in.
 #[derive(Debug, Default)]
 struct ThreadState {
@@ -50,10 +60,9 @@ pub(super) struct Tally<'a> {
     counts: Counts,
     /// Places at which requests began.
     began: HashMap<u64, u64>,
-    /// By place: when they were sent, posted or begun.
-    sends: BTreeMap<Channel, BTreeSet<(u64, Operation)>>,
-    receives: BTreeMap<Channel, BTreeSet<(u64, Operation)>>,
-    together: BTreeMap<Together, BTreeSet<(u64, Operation)>>,
+    sends: BTreeMap<Channel, Placed>,
+    receives: BTreeMap<Channel, Placed>,
+    together: BTreeMap<Together, Placed>,
 }
 
 /// How many operations without requests there were.
@@ -140,20 +149,20 @@ impl<'a> Tally<'a> {
     fn send(&mut self, message: &Message, operation: Operation) {
         if let Some(to) = self.peer(message) {
             let channel = (self.rank, to, message.comm, message.tag);
-            self.sends.entry(channel).or_default().insert((self.place, operation));
+            self.sends.entry(channel).or_default().push((self.place, operation));
         }
     }
 
     fn receive(&mut self, message: &Message, posted: u64, operation: Operation) {
         if let Some(from) = self.peer(message) {
             let channel = (from, self.rank, message.comm, message.tag);
-            self.receives.entry(channel).or_default().insert((posted, operation));
+            self.receives.entry(channel).or_default().push((posted, operation));
         }
     }
 
     fn together(&mut self, who: Together, op: CollectiveOp, (place, operation): (u64, Operation)) {
         if !is_kept(op) {
-            self.together.entry(who).or_default().insert((place, operation));
+            self.together.entry(who).or_default().push((place, operation));
         }
     }
 
@@ -235,9 +244,7 @@ pub(super) struct LeftOutCounts {
 pub(super) fn without_counterparts(tallies: &[Tally<'_>], groups: &Groups<'_>) -> (Vec<LeftOut>, LeftOutCounts) {
     let mut left_out = vec![LeftOut::default(); tallies.len()];
     let mut counts = LeftOutCounts::default();
-    let count = |lists: &BTreeMap<Channel, BTreeSet<(u64, Operation)>>, channel: &Channel| {
-        lists.get(channel).map_or(0, BTreeSet::len)
-    };
+    let count = |lists: &BTreeMap<Channel, Placed>, channel: &Channel| lists.get(channel).map_or(0, Vec::len);
     let mut both: BTreeMap<Channel, usize> = BTreeMap::new();
     let of = |rank: MpiRank| tallies.get(rank.0 as usize);
     for tally in tallies {
@@ -251,19 +258,19 @@ pub(super) fn without_counterparts(tallies: &[Tally<'_>], groups: &Groups<'_>) -
     let all: BTreeSet<Together> = tallies.iter().flat_map(|tally| tally.together.keys().copied()).collect();
     let least = |who: Together| {
         let members = groups.of(who);
-        let own = |rank: &MpiRank| of(*rank).and_then(|tally| tally.together.get(&who)).map_or(0, BTreeSet::len);
+        let own = |rank: &MpiRank| of(*rank).and_then(|tally| tally.together.get(&who)).map_or(0, Vec::len);
         members.iter().map(own).min()
     };
     let together: BTreeMap<Together, usize> = all.into_iter().filter_map(|who| Some((who, least(who)?))).collect();
     for (tally, left_out) in tallies.iter().zip(&mut left_out) {
         for (channel, list) in tally.sends.iter().chain(&tally.receives) {
             let more = list.len().saturating_sub(both.get(channel).copied().unwrap_or(0));
-            left_out.operations.extend(list.iter().take(more).map(|(_, operation)| *operation));
+            left_out.operations.extend(first(list, more));
             counts.messages += more as u64;
         }
         for (who, list) in &tally.together {
             let more = together.get(who).map_or(0, |least| list.len().saturating_sub(*least));
-            left_out.operations.extend(list.iter().take(more).map(|(_, operation)| *operation));
+            left_out.operations.extend(first(list, more));
             counts.collectives += more as u64;
         }
     }
