@@ -76,7 +76,7 @@ pub enum Verdict {
     Corrected,
     /// Violations are left.
     Violated,
-    /// None is left in what was compared, but that is less than [`Coverage::ENOUGH`] of what communicates.
+    /// None is left in what was compared, but that is less than [`Coverage::ENOUGH`] of what communicates, or the archive says that it does not have all of it.
     PartlyChecked,
     /// Nothing could be compared.
     NothingToCheck,

@@ -158,7 +158,7 @@ impl Session<'_> {
             presynchronised: stage(&presynchronised, origin(&loaded)),
             corrected: findings.corrected.as_ref().and_then(|(_, _, corrected, origin)| stage(corrected, *origin)),
         };
-        let (coverage, verdict) = summary::verdict(&merged, &violations);
+        let (coverage, verdict) = summary::verdict(&merged, &violations, self.opened.archive.says_incomplete());
         let constants = findings.corrected.as_ref().map(|(parameters, ..)| parameters);
         Ok(Some(Report {
             schema: SCHEMA,

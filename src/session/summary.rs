@@ -135,11 +135,15 @@ pub(super) fn gather(
     }))
 }
 
-/// How much of the trace was compared, and the verdict.
-pub(super) fn verdict(merged: &MergedSummary, violations: &Violations) -> (Coverage, Verdict) {
+/// How much of the trace was compared, and the verdict. Where the trace says that it is `incomplete`, what belongs together is not certain.
+pub(super) fn verdict(merged: &MergedSummary, violations: &Violations, incomplete: bool) -> (Coverage, Verdict) {
     let coverage =
         Coverage::new(violations.checked(), &merged.matching, merged.loose_ends, &merged.trace.events_by_kind);
-    (coverage, Verdict::new(violations, &coverage, merged.trace.processes))
+    let verdict = match Verdict::new(violations, &coverage, merged.trace.processes) {
+        Verdict::Consistent | Verdict::Corrected if incomplete => Verdict::PartlyChecked,
+        verdict => verdict,
+    };
+    (coverage, verdict)
 }
 
 fn mpi_communicators(definitions: &Definitions) -> u64 {

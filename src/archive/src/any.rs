@@ -180,6 +180,14 @@ impl Archive {
         }
     }
 
+    /// Whether the trace says that not all communication was recorded. A native trace says nothing of that.
+    pub fn says_incomplete(&self) -> bool {
+        match self {
+            Archive::Otf2(archive) => archive.says_incomplete(),
+            Archive::Native(_) => false,
+        }
+    }
+
     /// Reads the definitions; the texts say what is odd about them.
     ///
     /// # Errors

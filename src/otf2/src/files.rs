@@ -122,6 +122,12 @@ impl Otf2Archive {
         Otf2Archive { directory: directory.to_path_buf(), ..self.clone() }
     }
 
+    /// Whether the archive says that not all communication was recorded ([`COMMUNICATION_COMPLETE`]).
+    pub fn says_incomplete(&self) -> bool {
+        let complete = self.anchor.properties.iter().find(|(name, _)| name == COMMUNICATION_COMPLETE);
+        complete.is_some_and(|(_, value)| value == "false")
+    }
+
     /// Reads the global definitions; the texts say what is odd about them.
     ///
     /// # Errors
@@ -131,8 +137,7 @@ impl Otf2Archive {
         let bytes = MappedFile::open(&path)?;
         let read = definitions::read(&bytes, self.anchor.definition_chunk, self.anchor.definitions);
         let (definitions, mut odd) = read.map_err(|error| Error { event: None, ..error }.in_file(&path))?;
-        let complete = self.anchor.properties.iter().find(|(name, _)| name == COMMUNICATION_COMPLETE);
-        if complete.is_some_and(|(_, value)| value == "false") {
+        if self.says_incomplete() {
             odd.push(
                 "the archive says that communication was not recorded completely: messages and collective operations are told by their order, so that \
                  where some were under way when recording began, those after them may be put together wrongly"

@@ -89,6 +89,9 @@ fn a_part_of_a_run_is_called_incomplete() {
     let info = run(clc_replay("info").arg(app.recorded())).expect(0, "info");
     let said = info.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("communication was not recorded completely"), "{said}");
+    let mut correct = Command::new(with_recorder());
+    correct.arg(app.recorded()).args(["-q", "-o"]).arg(app.path("out")).env("CLC_REPLAY_MPI", "never");
+    run(&mut correct).expect(3, "a correction");
 }
 
 #[test]
