@@ -133,7 +133,7 @@ static void run_ahead(void) {
 /* Closes all files of a directory that it has not opened, as programs do that begin anew, and opens its own. */
 static void close_files(const char *name, const char *own) {
     char path[64], target[4096], content[64] = {0};
-    for (int i = 3; i < 1024; i++) {
+    for (int i = 3; i < 1 << 15; i++) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", i);
         ssize_t length = readlink(path, target, sizeof target - 1);
         if (length > 0 && (target[length] = 0, strstr(target, name) != NULL)) close(i);

@@ -41,6 +41,23 @@ fn largest_file() -> usize {
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
 
+/// The same file by a descriptor in the middle of those that there may be: should the program close it, what it opens next gets a lower number.
+fn out_of_the_way(descriptor: c_int) -> c_int {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: it is writable.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let middle = c_int::try_from(limit.rlim_cur / 2).unwrap_or(c_int::MAX).min(1 << 14);
+    // SAFETY: the descriptor is the caller's; it is closed only if there is another one.
+    unsafe {
+        let other = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, middle);
+        if other < 0 {
+            return descriptor;
+        }
+        libc::close(descriptor);
+        other
+    }
+}
+
 /// A mapped file.
 pub(crate) struct RawFile {
     /// The open file.
@@ -65,7 +82,7 @@ impl RawFile {
         let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path).inspect_err(note)?;
         let known = file.metadata()?;
         let identity = (known.dev(), known.ino());
-        let descriptor = file.into_raw_fd();
+        let descriptor = out_of_the_way(file.into_raw_fd());
         let mut last = io::Error::from(io::ErrorKind::OutOfMemory);
         // As much as there is address space for: it costs nothing.
         for bits in [33, 30, 27] {
