@@ -205,8 +205,7 @@ impl Plan {
             advance(1);
             Ok(tally)
         })?;
-        // Each thread has a ring of its own, which begins when it happens to.
-        Ok((!tallies.iter().any(Tally::has_threads)).then(|| without_counterparts(&tallies, &groups)))
+        Ok((!tallies.iter().any(Tally::is_unclear)).then(|| without_counterparts(&tallies, &groups)))
     }
 
     /// Writes what a process has recorded.

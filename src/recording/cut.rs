@@ -58,6 +58,8 @@ pub(super) struct Tally<'a> {
     /// Events so far.
     place: u64,
     counts: Counts,
+    /// Groups have been synchronised on windows.
+    has_groups: bool,
     /// Places at which requests began.
     began: HashMap<u64, u64>,
     sends: BTreeMap<Channel, Placed>,
@@ -123,6 +125,7 @@ impl<'a> Tally<'a> {
             threads: BTreeMap::new(),
             place: 0,
             counts: Counts::default(),
+            has_groups: false,
             began: HashMap::new(),
             sends: BTreeMap::new(),
             receives: BTreeMap::new(),
@@ -130,9 +133,10 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Whether more than one thread has communicated.
-    pub(super) fn has_threads(&self) -> bool {
-        self.threads.values().filter(|thread| thread.communicates).count() > 1
+    /// Whether its lists cannot be compared by their ends: more than one thread has communicated, each of which began to record when it happened to, or groups of processes
+    /// were synchronised on windows, where each step belongs to others of many processes.
+    pub(super) fn is_unclear(&self) -> bool {
+        self.has_groups || self.threads.values().filter(|thread| thread.communicates).count() > 1
     }
 
     /// The process that a message of this one is from or to.
@@ -212,6 +216,7 @@ impl<'a> Tally<'a> {
                     self.together(Together::Comm(collective.comm), collective.op, begun);
                 }
             }
+            Event::RmaGroupSync(_) => self.has_groups = true,
             Event::RmaCollectiveBegin => {
                 own.windows.push((place, Operation::OnWindow(next(&mut self.counts.on_windows))));
             }
@@ -390,6 +395,18 @@ mod tests {
         assert_eq!(counts.messages, 1);
         let (kept, _) = left([&[Event::MpiIsend(message(1), 1), Event::MpiIsendComplete(1)], &[]]);
         assert!(kept.iter().all(Vec::is_empty), "{kept:?}");
+    }
+
+    #[test]
+    fn lists_of_several_threads_cannot_be_compared_by_their_ends() {
+        let members = CommMembers::Intra([0, 1].map(MpiRank).into());
+        let groups = Groups { comms: HashMap::from([(WORLD, &members)]), windows: HashMap::new() };
+        let mut tally = Tally::new(0, &groups);
+        tally.add(0, &EventOrExtra::Event(Event::MpiSend(message(1))));
+        tally.add(1, &EventOrExtra::Event(Event::Enter(RegionId(0))));
+        assert!(!tally.is_unclear());
+        tally.add(1, &EventOrExtra::Event(Event::MpiRecv(message(1))));
+        assert!(tally.is_unclear());
     }
 
     #[test]
