@@ -1,14 +1,12 @@
 //! Symmetric banded matrices, row by row, and their elimination: L D Lᵀ.
 //!
-//! Rows of a wide matrix begin at multiples of [`LANES`], so that those of a group, and the rows that they are eliminated from, have their columns at the same places of
+//! Rows begin at multiples of [`LANES`], so that those of a group, and the rows that they are eliminated from, have their columns at the same places of
 //! vector registers. The operations on an entry are the same, in the same order, however rows are grouped.
 
 use clc_trace::vector::widest;
 
 /// How many entries are worked on at once, and how many rows are a group. Four doubles fill a register of AVX2 ([`widest`]).
 const LANES: usize = 4;
-/// Half bandwidths up to here, if they are even, have loops of a length that the compiler knows.
-const NARROW: usize = 14;
 
 /// A vector register.
 type Lanes = [f64; LANES];
@@ -23,21 +21,16 @@ pub(super) trait Rows {
 #[derive(Debug)]
 pub(super) struct Band {
     width: usize,
-    /// Entries of a row: zeros up to its first column, which is a multiple of `skew`, and behind its last one.
+    /// Entries of a row: zeros up to its first column, which is a multiple of [`LANES`], and behind its last one.
     stride: usize,
-    skew: usize,
     rows: Vec<f64>,
 }
 
 impl Band {
     /// Of a half bandwidth, with room for so many rows and none so far.
     fn with_capacity(width: usize, rows: usize) -> Band {
-        let (skew, stride) = match width {
-            // A clock that is tied to others and to itself two windows on makes it even.
-            2..=NARROW if width.is_multiple_of(2) => (1, (width + 1).next_multiple_of(LANES)),
-            _ => (LANES, (width + LANES).next_multiple_of(LANES)),
-        };
-        Band { width, stride, skew, rows: Vec::with_capacity(rows.next_multiple_of(LANES) * stride) }
+        let stride = (width + LANES).next_multiple_of(LANES);
+        Band { width, stride, rows: Vec::with_capacity(rows.next_multiple_of(LANES) * stride) }
     }
 
     /// The matrix `of` so many rows.
@@ -62,7 +55,7 @@ impl Band {
             let end = row + LANES;
             self.rows.resize(end * self.stride, 0.0);
             for i in row..end.min(length) {
-                let place = i * self.stride - i / self.skew * self.skew;
+                let place = i * self.stride - i / LANES * LANES;
                 let row = &mut self.rows[i * self.stride..(i + 1) * self.stride];
                 let begin = i * self.stride;
                 of.row(i, |column, value| {
@@ -78,7 +71,7 @@ impl Band {
     /// The place of an entry on the diagonal or behind it.
     #[inline(always)]
     fn place(&self, row: usize, column: usize) -> usize {
-        row * self.stride + column - row / self.skew * self.skew
+        row * self.stride + column - row / LANES * LANES
     }
 
     /// An entry on the diagonal or behind it.
@@ -102,73 +95,47 @@ impl Band {
 
     /// [`Band::eliminate`], of a matrix whose rows may have to be made before they are needed.
     fn eliminate_rows(&mut self, right: &mut [f64], count: usize, of: &impl Rows) {
-        if self.skew == 1 {
-            self.append(right.len(), right.len(), of);
-        }
-        match (self.skew, self.width) {
-            (1, 2) => self.eliminate_narrow::<2, 4>(right, count),
-            (1, 4) => self.eliminate_narrow::<4, 8>(right, count),
-            (1, 6) => self.eliminate_narrow::<6, 8>(right, count),
-            (1, 8) => self.eliminate_narrow::<8, 12>(right, count),
-            (1, 10) => self.eliminate_narrow::<10, 12>(right, count),
-            (1, 12) => self.eliminate_narrow::<12, 16>(right, count),
-            (1, _) => self.eliminate_narrow::<NARROW, 16>(right, count),
-            _ => widest(
-                #[inline(always)]
-                || self.eliminate_groups(right, count, of),
-            ),
-        }
-    }
-
-    /// [`Band::eliminate`] of a system whose half bandwidth W and stride S the compiler knows: loops over a row are no loops then.
-    fn eliminate_narrow<const W: usize, const S: usize>(&mut self, right: &mut [f64], count: usize) {
-        debug_assert!(self.width == W && self.stride == S);
         let length = right.len();
         widest(
             #[inline(always)]
             || {
-                let rows = self.rows.as_chunks_mut::<S>().0;
-                // A row, with zeros behind it.
-                let mut source = [0.0; 2 * (NARROW + 2)];
-                for i in 0..count.min(rows.len()) {
-                    let (own, below) = rows[i..].split_at_mut(1);
-                    source[..=W].copy_from_slice(&own[0][..=W]);
-                    let inverse = usable_inverse(source[0]);
-                    own[0][0] = inverse;
-                    let known = right[i];
-                    let reach = W.min(length - i - 1);
-                    for j in 0..reach {
-                        let factor = source[j + 1] * inverse;
-                        let Some(source) = source[j + 1..].first_chunk::<S>() else { return };
-                        let row = &mut below[j];
-                        for lane in 0..S {
-                            row[lane] -= factor * source[lane];
+                macro_rules! by_length {
+                    ($($chunks:literal)*) => {
+                        match self.stride / LANES {
+                            $($chunks => self.eliminate_groups::<$chunks>(right, count, of),)*
+                            // None of the systems that are solved directly is that wide.
+                            _ => {
+                                self.append(length, length, of);
+                                (0..count).for_each(|row| self.eliminate_one(right, row));
+                            }
                         }
-                        right[i + 1 + j] -= factor * known;
-                    }
+                    };
                 }
+                by_length!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
             },
         );
     }
 
-    /// [`Band::eliminate`] group by group: what is read of a group serves all rows of another one.
+    /// [`Band::eliminate`] group by group, of rows of so many registers: what is read of a group serves all rows of another one.
     #[inline(always)]
-    fn eliminate_groups(&mut self, right: &mut [f64], count: usize, of: &impl Rows) {
-        let (stride, width, length) = (self.stride, self.width, right.len());
-        let chunks = stride / LANES;
-        // The rows of a group before they are divided by their pivots. Side by side in one list, compilers would multiply across them.
-        let mut sources: [Vec<Lanes>; LANES] = std::array::from_fn(|_| vec![[0.0; LANES]; chunks]);
+    fn eliminate_groups<const CHUNKS: usize>(&mut self, right: &mut [f64], count: usize, of: &impl Rows) {
+        let (stride, width, length) = (CHUNKS * LANES, self.width, right.len());
+        debug_assert!(self.stride == stride);
+        // The rows of a group before they are divided by their pivots.
+        let mut sources = [[[0.0; LANES]; CHUNKS]; LANES];
         let whole = count - count % LANES;
         for begin in (0..whole).step_by(LANES) {
             self.append(begin + LANES + width, length, of);
-            let rows = self.rows[begin * stride..].as_chunks_mut::<LANES>().0;
+            let rows = self.rows[begin * stride..].as_chunks_mut::<LANES>().0.as_chunks_mut::<CHUNKS>().0;
+            let Some((group, below)) = rows.split_first_chunk_mut::<LANES>() else { return };
             let (mut inverses, mut knowns) = ([0.0; LANES], [0.0; LANES]);
             for pivot in 0..LANES {
-                let row = &mut rows[pivot * chunks..][..chunks];
+                let row = &mut group[pivot];
                 for before in 0..pivot {
-                    let source = &sources[before][..chunks];
+                    let source = &sources[before];
                     let factor = source[0][pivot] * inverses[before];
-                    for place in 0..chunks {
+                    for place in 0..CHUNKS {
+                        // A copy of its own, or compilers do not keep it in a register.
                         let mut left = row[place];
                         for lane in 0..LANES {
                             left[lane] -= factor * source[place][lane];
@@ -177,30 +144,23 @@ impl Band {
                     }
                     right[begin + pivot] -= factor * knowns[before];
                 }
-                sources[pivot].copy_from_slice(row);
+                sources[pivot] = *row;
                 inverses[pivot] = usable_inverse(row[0][pivot]);
                 row[0][pivot] = inverses[pivot];
                 knowns[pivot] = right[begin + pivot];
             }
-            let [a, b, c, d] = &sources;
-            let (a, b, c, d) = (&a[..chunks], &b[..chunks], &c[..chunks], &d[..chunks]);
-            for group in 1..chunks {
-                let Some(rows) = rows.get_mut(group * LANES * chunks..(group + 1) * LANES * chunks) else { break };
-                let first = begin + group * LANES;
-                let (a, b, c, d) = (&a[group..], &b[group..], &c[group..], &d[group..]);
-                for row in 0..LANES {
-                    let factors = [
-                        a[0][row] * inverses[0],
-                        b[0][row] * inverses[1],
-                        c[0][row] * inverses[2],
-                        d[0][row] * inverses[3],
-                    ];
-                    if let Some(right) = right.get_mut(first + row) {
+            for (number, rows) in (1..CHUNKS).zip(below.as_chunks_mut::<LANES>().0) {
+                let first = begin + number * LANES;
+                for (lane, row) in rows.iter_mut().enumerate() {
+                    let factors: [f64; LANES] =
+                        std::array::from_fn(|pivot| sources[pivot][number][lane] * inverses[pivot]);
+                    if let Some(right) = right.get_mut(first + lane) {
                         for pivot in 0..LANES {
                             *right -= factors[pivot] * knowns[pivot];
                         }
                     }
-                    subtract(&mut rows[row * chunks..][..chunks - group], factors, (a, b, c, d));
+                    let others = sources.each_ref().map(|source| &source[number..]);
+                    subtract(&mut row[..CHUNKS - number], factors, others);
                 }
             }
         }
@@ -266,26 +226,15 @@ impl Band {
 
 /// Takes from the entries of a row what each of four others has in common with it, one after the other, by its factor.
 #[inline(always)]
-fn subtract(
-    entries: &mut [Lanes],
-    [of_a, of_b, of_c, of_d]: [f64; LANES],
-    (a, b, c, d): (&[Lanes], &[Lanes], &[Lanes], &[Lanes]),
-) {
+fn subtract(entries: &mut [Lanes], factors: [f64; LANES], others: [&[Lanes]; LANES]) {
     let count = entries.len();
-    let (a, b, c, d) = (&a[..count], &b[..count], &c[..count], &d[..count]);
+    let others = others.map(|other| &other[..count]);
     for place in 0..count {
         let mut left = entries[place];
-        for lane in 0..LANES {
-            left[lane] -= of_a * a[place][lane];
-        }
-        for lane in 0..LANES {
-            left[lane] -= of_b * b[place][lane];
-        }
-        for lane in 0..LANES {
-            left[lane] -= of_c * c[place][lane];
-        }
-        for lane in 0..LANES {
-            left[lane] -= of_d * d[place][lane];
+        for pivot in 0..LANES {
+            for lane in 0..LANES {
+                left[lane] -= factors[pivot] * others[pivot][place][lane];
+            }
         }
         entries[place] = left;
     }

@@ -11,9 +11,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// How many threads may work at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +26,8 @@ pub struct Workers {
 /// Tells the progress of a job: so many more events are done.
 pub type Advance<'a> = &'a dyn Fn(u64);
 
-enum Note<R> {
-    Advance(u64),
-    Done(usize, Result<R>),
-}
+/// How often the thread that asks looks how far the others are. Were it woken for every block of events and every job, it would take a core from them each time.
+const TOLD_EVERY: Duration = Duration::from_millis(50);
 
 impl Workers {
     /// Everything is done by the thread that asks.
@@ -70,18 +70,16 @@ impl Workers {
             return alone();
         }
         let Some(pool) = self.pool() else { return alone() };
-        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (next, failed, advanced) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicU64::new(0));
         let mut results: Vec<Option<Result<R>>> = (0..count).map(|_| None).collect();
         pool.in_place_scope(|scope| {
-            let (notes, heard) = mpsc::channel();
+            let (done, heard) = mpsc::channel();
             for _ in 0..self.threads.min(count) {
-                let notes = notes.clone();
-                let (next, failed, work) = (&next, &failed, &work);
+                let done = done.clone();
+                let (next, failed, advanced, work) = (&next, &failed, &advanced, &work);
                 scope.spawn(move |_| {
-                    let advance = |events| {
-                        // Nobody hears it only if the asking thread has panicked.
-                        let _ = notes.send(Note::Advance(events));
-                    };
+                    let advance = |events| _ = advanced.fetch_add(events, Ordering::Relaxed);
+                    let mut own = Vec::new();
                     while !failed.load(Ordering::Relaxed) {
                         let job = next.fetch_add(1, Ordering::Relaxed);
                         if job >= count {
@@ -89,15 +87,22 @@ impl Workers {
                         }
                         let result = work(job, &advance);
                         failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                        let _ = notes.send(Note::Done(job, result));
+                        own.push((job, result));
                     }
+                    // Nobody hears it only if the asking thread has panicked.
+                    let _ = done.send(own);
                 });
             }
-            drop(notes);
-            for note in heard {
-                match note {
-                    Note::Advance(events) => progress.advance(events),
-                    Note::Done(job, result) => results[job] = Some(result),
+            drop(done);
+            let tell = || match advanced.swap(0, Ordering::Relaxed) {
+                0 => {}
+                events => progress.advance(events),
+            };
+            loop {
+                match heard.recv_timeout(TOLD_EVERY) {
+                    Ok(own) => own.into_iter().for_each(|(job, result)| results[job] = Some(result)),
+                    Err(RecvTimeoutError::Timeout) => tell(),
+                    Err(RecvTimeoutError::Disconnected) => break tell(),
                 }
             }
         });
