@@ -51,24 +51,31 @@ fn granted(pointer: *mut u8, bytes: usize) -> *mut u8 {
 /// Whether this is the program: those who use the library decide on their memory themselves.
 static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// Prepares for little memory: threads share what they allocate from, since the C library would reserve 64 MiB of address space for
-/// each; what grows has pages of its own as soon as it is no longer small, which are moved instead of copied and leave no gaps. Called once, at the start.
+/// Prepares for little memory: what grows has pages of its own as soon as it is no longer small, which are moved instead of copied and leave no gaps. Where address space is limited
+/// (`ulimit -v`), threads share what they allocate from, since the C library would reserve 64 MiB of it for each; elsewhere they would only wait for each other. Called once, at the start.
 pub fn expect_little() {
     IS_PROGRAM.store(true, Ordering::Relaxed);
     return_large_blocks();
     #[cfg(target_env = "gnu")]
-    // SAFETY: a parameter of malloc(3), set while there is one thread.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
+    if limit_of(libc::RLIMIT_AS).is_none_or(|bytes| bytes < libc::RLIM_INFINITY) {
+        // SAFETY: a parameter of malloc(3), set while there is one thread.
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
     }
+}
+
+/// A limit of this process that is in force; none if the system does not tell.
+fn limit_of(resource: libc::__rlimit_resource_t) -> Option<libc::rlim_t> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a valid place for the answer.
+    let told = unsafe { libc::getrlimit(resource, &raw mut limit) };
+    (told == 0).then_some(limit.rlim_cur)
 }
 
 /// Whether the stack of the main thread is limited (`ulimit -s`) to less than the program may need: reading its arguments alone takes some 100 KiB.
 pub fn is_stack_small() -> bool {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid place for the answer.
-    let told = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) };
-    told == 0 && limit.rlim_cur < (1 << 20)
+    limit_of(libc::RLIMIT_STACK).is_some_and(|bytes| bytes < (1 << 20))
 }
 
 /// Returns to the system what was freed between blocks that are still in use: what grows step by step leaves gaps, which larger blocks do not fit in.

@@ -48,7 +48,6 @@ impl Band {
     }
 
     /// Appends groups of rows until there are `wanted` of them, or all of `length`. A row is made while it is in the cache.
-    #[inline(always)]
     fn append(&mut self, wanted: usize, length: usize, of: &impl Rows) {
         let mut row = self.rows.len() / self.stride;
         while row < wanted.min(length) {
@@ -151,15 +150,20 @@ impl Band {
             }
             for (number, rows) in (1..CHUNKS).zip(below.as_chunks_mut::<LANES>().0) {
                 let first = begin + number * LANES;
-                for (lane, row) in rows.iter_mut().enumerate() {
-                    let factors: [f64; LANES] =
-                        std::array::from_fn(|pivot| sources[pivot][number][lane] * inverses[pivot]);
+                for lane in 0..LANES {
+                    let row = &mut rows[lane];
+                    // No function of arrays: it may end up as one of its own, without the instructions of [`widest`].
+                    let mut factors = [0.0; LANES];
+                    for pivot in 0..LANES {
+                        factors[pivot] = sources[pivot][number][lane] * inverses[pivot];
+                    }
                     if let Some(right) = right.get_mut(first + lane) {
                         for pivot in 0..LANES {
                             *right -= factors[pivot] * knowns[pivot];
                         }
                     }
-                    let others = sources.each_ref().map(|source| &source[number..]);
+                    let [a, b, c, d] = &sources;
+                    let others = [&a[number..], &b[number..], &c[number..], &d[number..]];
                     subtract(&mut row[..CHUNKS - number], factors, others);
                 }
             }
@@ -228,7 +232,8 @@ impl Band {
 #[inline(always)]
 fn subtract(entries: &mut [Lanes], factors: [f64; LANES], others: [&[Lanes]; LANES]) {
     let count = entries.len();
-    let others = others.map(|other| &other[..count]);
+    let [a, b, c, d] = others;
+    let others = [&a[..count], &b[..count], &c[..count], &d[..count]];
     for place in 0..count {
         let mut left = entries[place];
         for pivot in 0..LANES {
