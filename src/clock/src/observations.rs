@@ -15,7 +15,7 @@ use super::late::AwaitedMessages;
 use super::windows::BoundTable;
 use crate::bounds::DirectedBounds;
 use clc_trace::workers::Workers;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 /// Corrections of every clock at the centre of every window, in ticks: `[clock][window]`.
@@ -286,19 +286,28 @@ impl Observations {
             let shortest = self.shortest_trips.get(&(trip.a, trip.b)).copied().unwrap_or(0.0);
             trip.half_trip <= PROMPT * shortest + PROMPT_NOISE * self.precision
         };
-        let mut part = self.part(|_| true);
-        part.two_way.retain(is_prompt);
-        let places: HashSet<(u32, u32, u32)> = part.two_way.iter().map(|trip| (trip.a, trip.b, trip.window)).collect();
-        part.one_way.retain(|seen| places.contains(&(seen.a.min(seen.b), seen.a.max(seen.b), seen.window)));
-        part
+        let two_way: Vec<TwoWay> = self.two_way.iter().filter(|trip| is_prompt(trip)).copied().collect();
+        let mut places: Vec<(u32, u32, u32)> = two_way.iter().map(|trip| (trip.a, trip.b, trip.window)).collect();
+        // Mostly they are in order.
+        places.sort_unstable();
+        let mut one_way = Vec::new();
+        for messages in self.one_way.chunk_by(|one, other| (one.a, one.b) == (other.a, other.b)) {
+            let Some(&OneWay { a, b, .. }) = messages.first() else { continue };
+            let pair = (a.min(b), a.max(b));
+            let begin = places.partition_point(|&(a, b, _)| (a, b) < pair);
+            let count = places[begin..].partition_point(|&(a, b, _)| (a, b) == pair);
+            let of_pair = &places[begin..begin + count];
+            let has = |seen: &&OneWay| of_pair.binary_search_by_key(&seen.window, |place| place.2).is_ok();
+            one_way.extend(messages.iter().filter(has));
+        }
+        Observations { two_way, one_way, ..self.part(|_| false) }
     }
 
     /// A copy with the messages between the pairs of clocks that `keep` wants.
     pub(crate) fn of_pairs(&self, keep: impl Fn(u32, u32) -> bool) -> Observations {
-        let mut part = self.part(|_| true);
-        part.two_way.retain(|seen| keep(seen.a, seen.b));
-        part.one_way.retain(|seen| keep(seen.a, seen.b));
-        part
+        let two_way = self.two_way.iter().filter(|seen| keep(seen.a, seen.b)).copied().collect();
+        let one_way = self.one_way.iter().filter(|seen| keep(seen.a, seen.b)).copied().collect();
+        Observations { two_way, one_way, ..self.part(|_| false) }
     }
 }
 

@@ -198,9 +198,10 @@ impl<'a> Jury<'a> {
     }
 
     /// The same with the messages of prompt round trips only. None if there are too few.
-    pub(crate) fn of_prompt(&self) -> Option<Jury<'a>> {
+    pub(crate) fn of_prompt(&self, workers: Workers) -> Option<Jury<'a>> {
         let whole = &self.trial;
-        let halves = [0, 1].map(|half| whole.halves[half].prompt());
+        let [one, other] = &whole.halves;
+        let halves: [Observations; 2] = workers.both(|| one.prompt(), || other.prompt()).into();
         let is_enough = halves.iter().all(|half| half.one_way.len() >= FEWEST_PROMPT);
         is_enough.then(|| Jury {
             stretches: Stretches::with_messages(&halves, whole.windows),

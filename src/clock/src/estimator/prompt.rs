@@ -25,7 +25,7 @@ impl<'a> PromptTrips<'a> {
         solved: &Offsets,
         workers: Workers,
     ) -> Option<PromptTrips<'a>> {
-        let jury = jury.of_prompt()?;
+        let jury = jury.of_prompt(workers)?;
         let (estimated, own) = (held_out.judge(&jury), jury.judge(solved, workers));
         Some(PromptTrips { jury, estimated, own, workers })
     }
@@ -86,7 +86,7 @@ mod tests {
         let all = Jury::of_all(&view);
         let right = rows(|_| 0.0);
         let of = |estimate: &Offsets| {
-            let jury = all.of_prompt().expect("prompt round trips");
+            let jury = all.of_prompt(Workers::ONE).expect("prompt round trips");
             let estimated = jury.judge(estimate, Workers::ONE);
             PromptTrips { own: estimated.clone(), estimated, jury, workers: Workers::ONE }
         };
@@ -103,6 +103,6 @@ mod tests {
     fn too_few_prompt_round_trips_tell_nothing() {
         let mut view = view();
         view.observations.two_way.retain(|trip| trip.window / 8 % 4 != 0 || trip.window < 24);
-        assert!(Jury::of_all(&view).of_prompt().is_none());
+        assert!(Jury::of_all(&view).of_prompt(Workers::ONE).is_none());
     }
 }

@@ -296,9 +296,10 @@ impl Estimator {
             return Vec::new();
         }
         let whole = grid.count.max(2);
-        let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
-        let hulls = hulls(limits, whole as u32, steepest(grid));
-        let regression = regression(seen, whole as u32, self.limits.confidence);
+        let (hulls, regression) = self.workers.both(
+            || hulls(self.limits_of(table, seen, grid), whole as u32, steepest(grid)),
+            || regression(seen, whole as u32, self.limits.confidence),
+        );
         let rivals = [(Method::Hull, hulls), (Method::Regression, regression)];
         let rivals = rivals.into_iter().filter(|(_, lines)| !lines.is_empty());
         let composed = rivals.map(|(method, lines)| {
@@ -308,17 +309,21 @@ impl Estimator {
         composed.filter(|straight| straight.composition.roots.len() == 1).collect()
     }
 
-    /// What a message says at the moment of its receive.
-    pub(super) fn limit(&self, table: &BoundTable, seen: &OneWay, grid: &Grid) -> Option<Limit> {
-        let bound = table.pairs.get(&(seen.a, seen.b))?.get(seen.window)?;
-        let now = |clock: u32| self.offsets.get(clock as usize).map_or(0.0, |row| self.correction(row, bound.at));
-        Some(Limit {
-            a: seen.a,
-            b: seen.b,
-            window: seen.window,
-            at: (bound.at - grid.centre(0)) as f64 / grid.width as f64,
-            least: now(seen.b) - now(seen.a) - bound.distance as f64,
-        })
+    /// What messages say at the moments of their receives.
+    fn limits_of(&self, table: &BoundTable, seen: &Observations, grid: &Grid) -> Vec<Limit> {
+        let mut limits = Vec::with_capacity(seen.one_way.len());
+        for messages in seen.one_way.chunk_by(|one, other| (one.a, one.b) == (other.a, other.b)) {
+            let Some(&OneWay { a, b, .. }) = messages.first() else { continue };
+            let Some(bounds) = table.pairs.get(&(a, b)) else { continue };
+            limits.extend(messages.iter().filter_map(|&OneWay { window, .. }| {
+                let bound = bounds.get(window)?;
+                let now =
+                    |clock: u32| self.offsets.get(clock as usize).map_or(0.0, |row| self.correction(row, bound.at));
+                let at = (bound.at - grid.centre(0)) as f64 / grid.width as f64;
+                Some(Limit { a, b, window, at, least: now(b) - now(a) - bound.distance as f64 })
+            }));
+        }
+        limits
     }
 
     /// Straight lines per pair and segment, composed to corrections of all clocks. None if there are too few messages for any. `measured` if any offset was recorded: what messages that go one way tell without is not needed then.
@@ -333,8 +338,7 @@ impl Estimator {
         let segment = ((self.limits.segment * self.resolution as f64 / grid.width as f64) as u32).max(2);
         let lines = match self.model {
             Method::Hull => {
-                let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
-                let limits: Vec<Limit> = limits.collect();
+                let limits = self.limits_of(table, seen, grid);
                 let mut lines = hulls(limits.iter().copied(), segment, steepest(grid));
                 if !measured && segment as usize >= grid.count {
                     let of = |drift: f64| drift * grid.width as f64;
