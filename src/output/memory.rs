@@ -65,8 +65,13 @@ pub fn expect_little() {
     }
 }
 
+#[cfg(target_env = "gnu")]
+type Resource = libc::__rlimit_resource_t;
+#[cfg(not(target_env = "gnu"))]
+type Resource = libc::c_int;
+
 /// A limit of this process that is in force; none if the system does not tell.
-fn limit_of(resource: libc::__rlimit_resource_t) -> Option<libc::rlim_t> {
+fn limit_of(resource: Resource) -> Option<libc::rlim_t> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a valid place for the answer.
     let told = unsafe { libc::getrlimit(resource, &raw mut limit) };

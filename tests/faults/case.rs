@@ -365,7 +365,17 @@ pub(crate) fn send(signal: i32, process: u32) {
 
 /// Starts a correction that stands still in `part` of the run on rank `rank`, and waits until it does.
 pub(crate) fn paused(scene: &Scene, ranks: usize, part: &str, rank: usize, environment: &[(&str, &str)]) -> Running {
-    let mut command = scene.correction(ranks);
+    paused_in(scene, scene.correction(ranks), part, rank, environment)
+}
+
+/// The same of a correction that is given.
+pub(crate) fn paused_in(
+    scene: &Scene,
+    mut command: Command,
+    part: &str,
+    rank: usize,
+    environment: &[(&str, &str)],
+) -> Running {
     command.env("CLC_REPLAY_PAUSE", format!("{part}@{rank}:{}", scene.go_on_file().display()));
     command.envs(environment.iter().copied());
     let mut running = common::start(&mut command);

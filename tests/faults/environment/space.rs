@@ -1,6 +1,7 @@
 //! Full disks and limits.
 
 use super::*;
+use crate::case::paused_in;
 
 pub(super) fn space() -> Vec<Case> {
     vec![
@@ -284,10 +285,10 @@ fn common_error(finished: &Finished, ranks: usize) -> Vec<&str> {
     errors
 }
 
-/// Kilobytes of address space of a program that has started.
+/// Kilobytes of address space of a program that has started where there is enough, but not as much as it asks for: without a limit, each thread reserves some for itself.
 fn needs(ranks: usize) -> u64 {
     let scene = Scene::new();
-    let running = paused(&scene, ranks, "scan", 0, &[]);
+    let running = paused_in(&scene, scene.correction_after("ulimit -v 16777216", ranks), "scan", 0, &[]);
     let process = scene.processes()[&0];
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmSize:")).expect("the size");
