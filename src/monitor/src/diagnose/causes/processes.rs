@@ -7,23 +7,31 @@ use crate::state::{Life, Phase, RankState};
 impl Context<'_> {
     pub(super) fn dead(&self) -> Option<Cause> {
         let mut dead: Vec<&RankState> = self.now.ranks.iter().filter(|state| state.died()).collect();
-        dead.sort_by(|one, other| one.life_since.unwrap_or(0.0).total_cmp(&other.life_since.unwrap_or(0.0)));
+        let ended = |state: &RankState| state.life_since.unwrap_or(0.0);
+        dead.sort_by(|one, other| ended(one).total_cmp(&ended(other)));
         let first = *dead.first()?;
-        let who = first.rank.map_or_else(|| "a process without a rank".to_owned(), |rank| format!("rank {rank}"));
-        let ranks: Vec<u32> = first.rank.into_iter().collect();
-        let others: Vec<u32> = dead[1..].iter().filter_map(|state| state.rank).collect();
-        let ago = self.now.time - first.life_since.unwrap_or(self.now.time);
+        // An agent that was not let run sees the ends of several at once.
+        let together = dead.partition_point(|state| ended(state) <= ended(first)).max(1);
+        let ranks: Vec<u32> = dead[..together].iter().filter_map(|state| state.rank).collect();
+        let others: Vec<u32> = dead[together..].iter().filter_map(|state| state.rank).collect();
+        let ago = duration(self.now.time - first.life_since.unwrap_or(self.now.time));
+        let who = match (together, first.rank) {
+            (1, Some(rank)) => format!("rank {rank} (process {} on {})", first.process, first.host),
+            (1, None) => format!("a process without a rank (process {} on {})", first.process, first.host),
+            _ if ranks.is_empty() => format!("{together} processes without a rank"),
+            _ => Ranks(&ranks).to_string(),
+        };
+        let how = match together {
+            1 => self.place(first),
+            _ => "so close together that it is not known which was the first".to_owned(),
+        };
         let then = match others.len() {
             0 => String::new(),
-            _ => format!("; {} ended after it", Ranks(&others)),
+            _ => format!("; {} ended after {}", Ranks(&others), if together == 1 { "it" } else { "them" }),
         };
         Some(Cause {
             sentence: format!(
-                "{who} (process {} on {}) ended {} ago without MPI_Finalize, {}{then}{}",
-                first.process,
-                first.host,
-                duration(ago),
-                self.place(first),
+                "{who} ended {ago} ago without MPI_Finalize, {how}{then}{}",
                 self.and_others_wait(&ranks)
             ),
             waited: self.waiting(&ranks).1,
