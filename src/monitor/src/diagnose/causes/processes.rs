@@ -10,7 +10,7 @@ impl Context<'_> {
         let ended = |state: &RankState| state.life_since.unwrap_or(0.0);
         dead.sort_by(|one, other| ended(one).total_cmp(&ended(other)));
         let first = *dead.first()?;
-        // An agent that was not let run sees the ends of several at once.
+        // An agent that was not let run sees the ends of several at once; or it does not know when they were.
         let together = dead.partition_point(|state| ended(state) <= ended(first)).max(1);
         let ranks: Vec<u32> = dead[..together].iter().filter_map(|state| state.rank).collect();
         let others: Vec<u32> = dead[together..].iter().filter_map(|state| state.rank).collect();
@@ -23,7 +23,7 @@ impl Context<'_> {
         };
         let how = match together {
             1 => self.place(first),
-            _ => "so close together that it is not known which was the first".to_owned(),
+            _ => "it is not known which of them first".to_owned(),
         };
         let then = match others.len() {
             0 => String::new(),

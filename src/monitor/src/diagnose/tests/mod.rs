@@ -257,7 +257,7 @@ fn dead_stopped_and_silent_ones_come_first() {
     job.ranks[1].life = Life::Gone;
     job.ranks[1].life_since = Some(NOW - 0.5);
     let parts = [
-        "ranks 1, 3 ended 0.5 s ago without MPI_Finalize, so close together that it is not known which was the first; rank 6 ended after them",
+        "ranks 1, 3 ended 0.5 s ago without MPI_Finalize, it is not known which of them first; rank 6 ended after them",
     ];
     job.says(JobVerdict::Failed, &[1, 3], &parts);
 }
