@@ -91,8 +91,25 @@ pub(crate) fn refine(
             _ => {}
         }
     }
-    if let Some(recorded) = selected.as_mut().filter(|selected| selected.clocks == SelectedClocks::Recorded)
-        && options.presync == Method::Auto
+    let keeps_recorded = |selected: &Option<Selected>| {
+        let recorded = selected.as_ref().filter(|selected| selected.clocks == SelectedClocks::Recorded);
+        recorded.filter(|_| options.presync == Method::Auto).map(|recorded| recorded.reason.clone())
+    };
+    if let Some(reason) = keeps_recorded(&selected)
+        && broadcast_value(transport, AnalysisRank::FIRST, estimation.estimator.hulls_excel())?
+    {
+        let lines = Estimation::begin(&inputs, Method::Hull, estimation.split.clone())?;
+        let mut lines = Estimation { judged_as: Method::Hull, ..lines };
+        let straight = lines.settle(transport, loaded, options, recorded_length, progress)?;
+        if let Some(straight) = straight.filter(|straight| straight.clocks == SelectedClocks::Estimated) {
+            let reason = format!(
+                "{reason}; but straight lines predict messages of prompt round trips better than recorded offsets do, and leave no more violations"
+            );
+            (estimation, selected) = (lines, Some(Selected { reason, ..straight }));
+        }
+    }
+    if keeps_recorded(&selected).is_some()
+        && let Some(recorded) = selected.as_mut()
     {
         estimation.curve(transport, loaded, options, recorded, progress)?;
     }
@@ -168,6 +185,8 @@ struct Estimation<'a> {
     inputs: &'a EstimationInputs<'a>,
     /// By which clocks are made.
     method: Method,
+    /// As which model they are judged beside the recorded ones: `auto` asks for evidence.
+    judged_as: Method,
     /// Nodes whose processes have a clock each.
     split: Vec<u32>,
     map: ClockMap,
@@ -187,7 +206,17 @@ impl<'a> Estimation<'a> {
         let estimator = Estimator::new(&map, resolution, method, wanted.reference, wanted.limits);
         let estimator = estimator.with_workers(inputs.opened.workers);
         let (refined, windows) = (RefinedClocks::new(&map, &[])?, observed_windows(map.bases.len()));
-        Ok(Estimation { inputs, method, split, map, estimator, refined, windows, waiting: None })
+        Ok(Estimation {
+            inputs,
+            method,
+            judged_as: inputs.presync,
+            split,
+            map,
+            estimator,
+            refined,
+            windows,
+            waiting: None,
+        })
     }
 
     /// Begins again, with a clock per process on the nodes of these clocks as well.
@@ -197,7 +226,8 @@ impl<'a> Estimation<'a> {
         if split[self.split.len()..].iter().all(|node| self.split.contains(node)) {
             return Err(Error::new("clocks of nodes cannot be split twice; this is a bug"));
         }
-        *self = Estimation::begin(self.inputs, self.method, split)?;
+        let judged_as = self.judged_as;
+        *self = Estimation { judged_as, ..Estimation::begin(self.inputs, self.method, split)? };
         Ok(())
     }
 
@@ -329,7 +359,7 @@ impl<'a> Estimation<'a> {
         {
             return Ok(Selected::for_want_of_others("the estimate does not converge".to_owned()));
         }
-        let selected = choose(transport, opened.workers, loaded, &refined, self.inputs.presync, fit, resolution)?;
+        let selected = choose(transport, opened.workers, loaded, &refined, self.judged_as, fit, resolution)?;
         match selected.clocks {
             SelectedClocks::Recorded => loaded.retime_by_locations(opened.workers),
             SelectedClocks::Estimated => adopt(transport, opened, loaded, options, &refined, progress)?,

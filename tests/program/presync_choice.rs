@@ -347,3 +347,46 @@ fn many_offsets_of_clocks_that_swing_are_joined_by_curves() {
         assert!(!curved && own <= lines * 1.01, "{clock}: {own} {lines}");
     }
 }
+
+/// Offsets from a single exchange each are off by microseconds, in which no message is early: prompt round trips tell straight clocks better.
+#[test]
+fn lines_take_the_place_of_recorded_offsets_that_prompt_round_trips_contradict() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let simulate = |clock: &str, exchanges: u32| {
+        clc(
+            &format!(
+                "simulate trace --pattern master-worker --clock {clock} --ranks 4 --ranks-per-node 1 --events 1k --compute 1ms --imbalance 0.1 --exchanges {exchanges} --tail same-node=100ns,other-node=3us --seed 25 --force -q"
+            ),
+            path,
+        );
+    };
+    simulate("linear", 1);
+    let ((linear, _), (auto, chosen)) = (judge("linear", path), judge("auto", path));
+    assert_eq!(chosen, "hull");
+    assert!(auto < linear / 4.0 && auto < 0.1e-6, "{auto} {linear}");
+    let report = json(&clc("trace --dry-run -q --report -", path));
+    assert!(
+        report["clocks"]["reason"].as_str().is_some_and(|reason| reason.contains("but straight lines")),
+        "{report}"
+    );
+    run(crate::common::with_ranks(3).args(["trace", "-o", "three", "-q"]).current_dir(path)).expect(0, "three ranks");
+    assert_same_tree(&path.join("auto"), &path.join("three"), "three ranks");
+    // The quickest of a hundred exchanges leaves nothing to contradict.
+    simulate("linear", 100);
+    assert_ne!(json(&clc("trace --dry-run -q --report -", path))["clocks"]["chosen"], "hull");
+}
+
+/// By ten half round trips at least, as it was, these jumps of 20 us were no jumps, but bends over the windows around: 1.3 us.
+#[test]
+fn jumps_by_little_more_than_messages_take_are_found() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern butterfly --clock linear,jump=20us --ranks 12 --ranks-per-node 2 --events 3k --compute 1ms --imbalance 0.2 --seed 867513398 -q",
+        path,
+    );
+    let (auto, chosen) = judge("auto", path);
+    assert_eq!(chosen, "network");
+    assert!(auto < 0.3e-6, "{auto}");
+}

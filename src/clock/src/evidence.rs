@@ -248,6 +248,11 @@ impl Gain {
         Gain { mean: -self.mean, ..*self }.is_likely()
     }
 
+    /// Whether it is a gain, or a loss of a standard error at most, however large that is.
+    pub(crate) fn is_hardly_a_loss(&self) -> bool {
+        self.mean >= -self.error
+    }
+
     /// Whether it is a loss of no more than a standard error, and a small one: then the simpler model is taken (the rule of one standard error of Breiman et al. 1984). Where the error is
     /// large, little is known of either, and it has to be a gain.
     pub(crate) fn is_no_loss(&self) -> bool {

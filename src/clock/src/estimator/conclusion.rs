@@ -8,6 +8,7 @@ use super::straight::{self, StraightClocks};
 use super::tied::tied;
 use super::{Estimator, bridges, levelled, recorded, unmeasured};
 use crate::Method;
+use crate::anchor::Anchor;
 use crate::clock_map::ClockMap;
 use crate::evidence::Score;
 use crate::fit::Unmeasured;
@@ -25,6 +26,9 @@ use std::cell::OnceCell;
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle. Chosen by hand: a larger
 /// part may keep messages longer than they took, a smaller one gives back less of their latency.
 const CERTAIN: f64 = 0.875;
+
+/// How many times as far from recorded offsets lines may be as these are usually wrong: beyond that there is another reason. (Of the 24 traces of [`super::prompt`] the six that were farther than once came closer to the truth by 1.1 to 21 times.)
+const WRONG: f64 = 4.0;
 
 /// For what straight lines may take the place of the estimate, if their score allows it.
 #[derive(Clone, Copy)]
@@ -136,8 +140,15 @@ impl Estimator {
             prompt.get_or_init(new).as_ref()
         };
         let is_better_when_prompt = |rows: &Offsets| prompt().is_some_and(|prompt| prompt.speak_for(rows));
-        let rivals = self.straight(table, seen, &view.grid, problem.clocks).into_iter();
-        let rivals = rivals.map(|rival| (self.grounds(&rival, &view, seen, unmeasured(map)), rival));
+        let rivals = self.straight(table, seen, &view.grid, problem.clocks);
+        let excels = |rival: &StraightClocks| {
+            let rows = &rival.composition.offsets;
+            self.may_replace_recorded(rival, &view.anchors, seen)
+                && prompt().is_some_and(|prompt| prompt.prefer(rows, recorded))
+                && judge(rows).gain(&measured).is_hardly_a_loss()
+        };
+        let hulls_excel = !unmeasured(map) && rivals.iter().any(excels);
+        let rivals = rivals.into_iter().map(|rival| (self.grounds(&rival, &view, seen, unmeasured(map)), rival));
         // Most lines are where no score helps them.
         let rivals = rivals.filter(|(grounds, _)| grounds.any());
         let mut rivals = rivals.map(|(grounds, rival)| (judge(&rival.composition.offsets), grounds, rival));
@@ -183,6 +194,7 @@ impl Estimator {
         if unmeasured(map) {
             (self.strayed, self.instead) = self.beside_lines(table, &view, seen, taken.as_ref());
         }
+        self.hulls_excel = hulls_excel;
         self.gain = Some(estimated.gain(&measured));
         let result = taken.as_ref().unwrap_or(solved);
         self.straight_when_prompt = taken.as_ref().is_some_and(is_better_when_prompt);
@@ -217,6 +229,17 @@ impl Estimator {
                 && straight::are_possible(rows, seen),
             waits: hull && no_offsets && straight::fit_late_messages(rows, solved, seen),
         }
+    }
+
+    /// Whether lines may take the place of recorded clocks if messages speak for them: no message contradicts them, and they are not much farther from recorded offsets than those may be wrong.
+    fn may_replace_recorded(&self, rival: &StraightClocks, anchors: &[Anchor], seen: &Observations) -> bool {
+        let rows = &rival.composition.offsets;
+        let off = recorded::at_offsets(rows, &[], anchors, seen.precision);
+        let most = WRONG * recorded::offset_error(anchors, seen, self.resolution);
+        rival.method == Method::Hull
+            && straight::are_possible(rows, seen)
+            && off.beyond_stated <= 0.0
+            && off.most.is_some_and(|off| off <= most)
     }
 
     /// Whether the clocks of `view`, or the lines that were `taken` in their place, have run away from straight lines; and by what lines are made that are to be tried in their place.

@@ -147,6 +147,8 @@ pub struct Estimator {
     strayed: bool,
     /// By what lines are made that are to be tried where the estimate is not taken.
     instead: Method,
+    /// Whether messages speak for lines between hulls instead of recorded offsets, if the estimate is not taken.
+    hulls_excel: bool,
     observations: Observations,
     latencies: Latencies,
     shortest: ShortestMessages,
@@ -214,6 +216,7 @@ impl Estimator {
             straight: None,
             strayed: false,
             instead: Method::Hull,
+            hulls_excel: false,
             observations: Observations::default(),
             latencies: Latencies::default(),
             shortest: ShortestMessages::default(),
@@ -327,6 +330,11 @@ impl Estimator {
     /// By what straight lines are made that may do where the estimate is not taken and no offset was recorded.
     pub fn lines_instead(&self) -> Method {
         self.instead
+    }
+
+    /// Whether lines between hulls are to be tried where recorded offsets would be taken: messages of prompt round trips are predicted so much better by them that these are probably errors of measurement.
+    pub fn hulls_excel(&self) -> bool {
+        self.hulls_excel
     }
 
     /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.

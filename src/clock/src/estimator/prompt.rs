@@ -7,6 +7,11 @@ use crate::observations::Offsets;
 use crate::selection::{HeldOut, Jury};
 use clc_trace::workers::Workers;
 
+/// Gain, and standard errors of it, from which on messages of prompt round trips speak for lines between hulls instead of recorded offsets where no estimate is taken. Of 796 traces of a generator that is not ours and of perturbed recordings, 24 with recorded clocks
+/// were such: 21 came closer to the truth with the lines (by up to 27 times), three were 1.05, 1.15 and 2.7 times as far from it; 2.0 times as close in the geometric mean.
+const EVIDENT: f64 = 0.25;
+const EVIDENTLY: f64 = 5.0;
+
 /// How well an estimate predicts the messages of prompt round trips.
 pub(super) struct PromptTrips<'a> {
     jury: Jury<'a>,
@@ -34,6 +39,13 @@ impl<'a> PromptTrips<'a> {
     pub(super) fn speak_for(&self, others: &Offsets) -> bool {
         let score = self.jury.judge(others, self.workers);
         [&self.estimated, &self.own].iter().all(|own| score.gain(own).is_significant())
+    }
+
+    /// Whether they speak for other clocks instead of the `recorded` ones beyond doubt.
+    pub(super) fn prefer(&self, others: &Offsets, recorded: &Offsets) -> bool {
+        let [others, recorded] = [others, recorded].map(|rows| self.jury.judge(rows, self.workers));
+        let gain = others.gain(&recorded);
+        gain.mean > EVIDENT && gain.mean > EVIDENTLY * gain.error
     }
 
     /// By how much better the estimate predicts them than the `recorded` clocks do; or the clocks that were `taken` in its place.
@@ -94,6 +106,7 @@ mod tests {
         let follows = of(&slope);
         assert!(follows.speak_for(&right) && !follows.speak_for(&slope));
         assert!(!of(&right).speak_for(&slope));
+        assert!(follows.prefer(&right, &slope) && !follows.prefer(&slope, &right) && !follows.prefer(&right, &right));
         assert!(
             follows.gain(None, &right).is_significant_loss() && follows.gain(Some(&right), &slope).is_significant()
         );

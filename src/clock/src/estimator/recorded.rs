@@ -8,7 +8,7 @@ use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
 use crate::fit::{AtOffsets, ClockFit};
 use crate::grid::Grid;
-use crate::observations::Offsets;
+use crate::observations::{Observations, Offsets};
 use crate::steps::{quantile, stepped};
 use crate::{Method, RANGE};
 use clc_trace::{ClockOffset, Ticks};
@@ -113,6 +113,14 @@ fn mean_of_agreeing(rows: &[Vec<f64>]) -> Vec<f64> {
     let agree: Vec<&Vec<f64>> =
         rows.iter().zip(&off).filter(|(_, off)| **off <= ASTRAY * typical).map(|(row, _)| row).collect();
     (0..windows).map(|w| agree.iter().map(|row| row[w]).sum::<f64>() / agree.len().max(1) as f64).collect()
+}
+
+/// By how much a recorded offset may be wrong, in ticks ([`ClockFit::offset_error`]).
+pub(super) fn offset_error(anchors: &[Anchor], seen: &Observations, resolution: u64) -> f64 {
+    let mut bounds: Vec<f64> = anchors.iter().map(|anchor| anchor.bound).filter(|bound| *bound > 0.0).collect();
+    bounds.sort_by(f64::total_cmp);
+    let bound = bounds.get(bounds.len() / 2).copied().unwrap_or(f64::INFINITY);
+    seen.quick_half_trip().unwrap_or(0.0).min(LONG * resolution as f64).min(bound)
 }
 
 /// Whether an estimate agrees with at least [`SEVERAL`] offsets of each measured clock that were recorded between windows with messages of it, with most of them to the bounds that were
@@ -315,11 +323,8 @@ impl Estimator {
             && anywhere <= drift_of_crystals(grid);
         let elsewhere = if once && self.observations.are_late() { 0.0 } else { anywhere / ELSEWHERE };
         let half_trip = self.observations.quick_half_trip();
-        let mut bounds: Vec<f64> = anchors.iter().map(|anchor| anchor.bound).filter(|bound| *bound > 0.0).collect();
-        bounds.sort_by(f64::total_cmp);
-        let bound = bounds.get(bounds.len() / 2).copied().unwrap_or(f64::INFINITY);
         let long = LONG * self.resolution as f64;
-        let offset_error = half_trip.unwrap_or(0.0).min(long).min(bound);
+        let offset_error = offset_error(anchors, &self.observations, self.resolution);
         let possible = (WILDEST * grid.width as f64).max(half_trip.unwrap_or(long / 2.0));
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
