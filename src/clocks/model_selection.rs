@@ -163,6 +163,11 @@ pub(crate) fn choose(
         let reason = "recorded offsets are no larger than what their measurements scatter by, and without them there are no violations";
         return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason.to_owned()) });
     }
+    if automatic && fit.may_be_synchronised() && leaves_none_unmeasured(transport, workers, loaded)? {
+        let reason =
+            "recorded offsets are no larger than what one may be off, and without them there are no violations";
+        return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason.to_owned()) });
+    }
     let recorded = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     loaded.retime(workers, refined);
     let estimated = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;

@@ -390,3 +390,27 @@ fn jumps_by_little_more_than_messages_take_are_found() {
     assert_eq!(chosen, "network");
     assert!(auto < 0.3e-6, "{auto}");
 }
+
+/// Clocks that are right were moved by what two measurements of each, one exchange per measurement, were off.
+#[test]
+fn offsets_that_do_not_repeat_are_errors_of_measurement() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let simulate = |clock: &str| {
+        clc(
+            &format!(
+                "simulate trace --pattern halo3d --clock {clock} --ranks 8 --ranks-per-node 1 --events 1k --compute 1ms --imbalance 0.2 --exchanges 1 --asymmetry 0.1 --seed 9 --force -q"
+            ),
+            path,
+        );
+    };
+    simulate("perfect");
+    let ((linear, _), (auto, chosen)) = (judge("linear", path), judge("auto", path));
+    assert!(linear > 0.2e-6, "the trace is no test: {linear}");
+    assert_eq!((chosen.as_str(), auto), ("none", 0.0));
+    let report = json(&clc("trace --dry-run -q --report -", path));
+    assert!(report["clocks"]["reason"].as_str().is_some_and(|reason| reason.contains("one may be off")), "{report}");
+    // Those of clocks that show other times repeat.
+    simulate("offset=10us");
+    assert_ne!(json(&clc("trace --dry-run -q --report -", path))["clocks"]["chosen"], "none");
+}

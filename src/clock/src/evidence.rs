@@ -248,6 +248,11 @@ impl Gain {
         Gain { mean: -self.mean, ..*self }.is_likely()
     }
 
+    /// Whether it is a gain, or a loss that does not matter.
+    pub(crate) fn is_slight_at_worst(&self) -> bool {
+        self.mean >= -WORTHWHILE
+    }
+
     /// Whether it is a gain, or a loss of a standard error at most, however large that is.
     pub(crate) fn is_hardly_a_loss(&self) -> bool {
         self.mean >= -self.error

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Unmeasured {
     /// By how much better they predict messages than the clocks with recorded offsets.
     pub gain: Gain,
+    /// The same for the messages of prompt round trips; none where there are too few.
+    pub prompt_gain: Option<Gain>,
     /// By how much better than they the estimated clocks predict messages.
     pub estimated: Gain,
     /// Largest difference between them and the estimated ones, in ticks.
@@ -18,6 +20,8 @@ pub struct Unmeasured {
     pub scatter: bool,
     /// Whether those that were measured repeatedly say so themselves.
     pub repeated: bool,
+    /// Whether they are hardly larger than what they change by from one measurement to the next.
+    pub unsteady: bool,
 }
 
 /// By how much estimated clocks differ from recorded offsets, beyond what they may since their last message.
@@ -161,6 +165,18 @@ impl ClockFit {
         })
     }
 
+    /// Whether recorded offsets are no larger than what one may be off and than what they change by from one measurement to the next, and messages speak as much for clocks without them, if these leave no violations: clocks that nothing keeps together are farther apart than that.
+    pub fn may_be_synchronised(&self) -> bool {
+        self.unmeasured.is_some_and(|without| {
+            let denied = without.prompt_gain.is_some_and(|gain| gain.is_significant_loss());
+            without.unsteady
+                && without.contradiction <= self.offset_error
+                && without.gain.is_slight_at_worst()
+                && !denied
+                && !self.is_evident_beside(&without)
+        })
+    }
+
     /// Whether the estimate predicts messages significantly better, or those of prompt round trips and all of them not worse: where others are late together, the mean over all is hardly known.
     pub fn is_significantly_better(&self) -> bool {
         self.gain.is_some_and(|gain| {
@@ -280,8 +296,16 @@ mod tests {
     fn offsets_that_repeat_as_scatter_are_small_besides() {
         let is = |repeated, contradiction| {
             let gain = Gain { mean: 0.0, error: 0.01 };
-            let unmeasured =
-                Some(Unmeasured { gain, estimated: gain, anywhere: 0.0, contradiction, scatter: false, repeated });
+            let unmeasured = Some(Unmeasured {
+                gain,
+                prompt_gain: None,
+                estimated: gain,
+                anywhere: 0.0,
+                contradiction,
+                scatter: false,
+                repeated,
+                unsteady: false,
+            });
             ClockFit { unmeasured, ..fit(400.0, 2100.0, 0.0, 0.05) }.is_scatter()
         };
         assert!(is(true, 1900.0) && !is(false, 1900.0) && !is(true, 2100.0));
@@ -363,11 +387,13 @@ mod tests {
             let gain = |mean| Gain { mean, error: 0.02 };
             let unmeasured = Some(Unmeasured {
                 gain: gain(mean),
+                prompt_gain: None,
                 estimated: gain(estimated),
                 anywhere,
                 contradiction: 0.0,
                 scatter: false,
                 repeated: false,
+                unsteady: false,
             });
             ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_better_unmeasured()
         };
@@ -383,8 +409,16 @@ mod tests {
     fn offsets_that_are_scatter_are_used_if_messages_tell_that_they_are_right() {
         let is = |scatter, mean, estimated| {
             let [gain, estimated] = [mean, estimated].map(|mean| Gain { mean, error: 0.02 });
-            let unmeasured =
-                Some(Unmeasured { gain, estimated, anywhere: 9000.0, contradiction: 0.0, scatter, repeated: false });
+            let unmeasured = Some(Unmeasured {
+                gain,
+                prompt_gain: None,
+                estimated,
+                anywhere: 9000.0,
+                contradiction: 0.0,
+                scatter,
+                repeated: false,
+                unsteady: false,
+            });
             ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_scatter()
         };
         assert!(is(true, 0.3, 0.0) && is(true, 0.0, 0.0) && is(true, -0.05, 0.4));
@@ -394,16 +428,49 @@ mod tests {
     }
 
     #[test]
+    fn clocks_that_something_keeps_together_need_no_offsets() {
+        let fit_of = |contradiction, mean, prompt: f64, estimated| {
+            let [gain, prompt_gain, estimated] = [mean, prompt, estimated].map(|mean| Gain { mean, error: 0.02 });
+            let unmeasured = Some(Unmeasured {
+                gain,
+                prompt_gain: Some(prompt_gain),
+                estimated,
+                anywhere: 9000.0,
+                contradiction,
+                scatter: false,
+                repeated: false,
+                unsteady: true,
+            });
+            ClockFit { unmeasured, ..fit(400.0, 2100.0, 0.0, 0.05) }
+        };
+        let may = |contradiction, mean, prompt, estimated| {
+            fit_of(contradiction, mean, prompt, estimated).may_be_synchronised()
+        };
+        assert!(may(1900.0, 0.0, 0.0, 0.0) && may(1900.0, -0.09, -0.09, 0.9));
+        assert!(!may(2100.0, 0.0, 0.0, 0.0), "farther apart than an offset may be off");
+        assert!(!may(1900.0, -0.2, 0.0, 0.0) && !may(1900.0, 0.0, -0.2, 0.0), "messages tell that they are right");
+        assert!(!may(1900.0, 0.0, 0.0, 1.8), "the estimate is evidently better");
+        let steady = |fit: ClockFit| ClockFit {
+            unmeasured: fit.unmeasured.map(|without| Unmeasured { unsteady: false, ..without }),
+            ..fit
+        };
+        assert!(!steady(fit_of(1900.0, 0.0, 0.0, 0.0)).may_be_synchronised(), "they repeat");
+        assert!(!fit(0.0, 0.0, 0.0, 1.0).may_be_synchronised());
+    }
+
+    #[test]
     fn offsets_that_are_larger_than_errors_of_measurement_are_offsets() {
         let may = |contradiction| {
             let gain = Gain { mean: 0.5, error: 0.02 };
             let unmeasured = Some(Unmeasured {
                 gain,
+                prompt_gain: None,
                 estimated: gain,
                 anywhere: 100.0,
                 contradiction,
                 scatter: false,
                 repeated: false,
+                unsteady: false,
             });
             let fit = |offset_error| ClockFit { unmeasured, offset_error, ..fit(0.0, 0.0, 0.0, 1.0) };
             [2_000.0, 0.0].map(|error| fit(error).may_be_unmeasured())

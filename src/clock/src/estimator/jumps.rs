@@ -5,7 +5,7 @@ use crate::Method;
 use crate::grid::Grid;
 use crate::inspection::ClockInterval;
 use crate::observations::Offsets;
-use crate::steps::{Suspect, find};
+use crate::steps::{JumpLimits, Suspect, find};
 
 /// A clock that seems to jump.
 #[derive(Debug, Clone)]
@@ -83,8 +83,9 @@ impl Estimator {
             return;
         }
         self.searches += 1;
+        let limits = self.jump_limits();
         let all = solved.iter().enumerate().flat_map(|(clock, row)| {
-            let found = find(row, grid.width, precision, self.jumps);
+            let found = find(row, grid.width, precision, limits);
             found.into_iter().map(move |suspect| Doubtful { clock: clock as u32, suspect })
         });
         let all: Vec<Doubtful> = all.collect();
@@ -105,6 +106,11 @@ impl Estimator {
             let jump = Doubtful { clock: self.reference as u32, suspect };
             self.otherwise = std::mem::replace(&mut self.doubtful, vec![jump]);
         }
+    }
+
+    /// From when on a change of one of these clocks is a jump.
+    pub(super) fn jump_limits(&self) -> JumpLimits {
+        if self.around { self.jumps.around_cycles() } else { self.jumps }
     }
 
     /// The other clocks of its component.

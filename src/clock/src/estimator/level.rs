@@ -245,7 +245,7 @@ impl Estimator {
             return None;
         }
         // Jumps show in the finest windows, but something of them in the chosen ones as well.
-        let least = self.jumps.clear * seen.precision;
+        let least = self.jump_limits().clear * seen.precision;
         let fine = coarser.zip(self.choice).map(|(view, choice)| {
             let longer = grid.count / view.grid.count.max(1);
             if !solved.iter().any(|row| may_step(row, longer, least)) {

@@ -41,10 +41,15 @@ impl<'a> PromptTrips<'a> {
         [&self.estimated, &self.own].iter().all(|own| score.gain(own).is_significant())
     }
 
+    /// By how much better other clocks predict them than the `recorded` ones do.
+    pub(super) fn gain_of(&self, others: &Offsets, recorded: &Offsets) -> Gain {
+        let [others, recorded] = [others, recorded].map(|rows| self.jury.judge(rows, self.workers));
+        others.gain(&recorded)
+    }
+
     /// Whether they speak for other clocks instead of the `recorded` ones beyond doubt.
     pub(super) fn prefer(&self, others: &Offsets, recorded: &Offsets) -> bool {
-        let [others, recorded] = [others, recorded].map(|rows| self.jury.judge(rows, self.workers));
-        let gain = others.gain(&recorded);
+        let gain = self.gain_of(others, recorded);
         gain.mean > EVIDENT && gain.mean > EVIDENTLY * gain.error
     }
 
