@@ -222,9 +222,9 @@ pub struct SynchronisationOptions {
 
     /// How recorded times are first mapped to one global clock [default: auto; for check linear]
     ///
-    /// auto: none, if recorded times leave no violations and predict messages significantly better than with recorded offsets; linear, if that leaves no
+    /// auto: none, if recorded times leave no violations and predict messages significantly better than with recorded offsets, or these are no more than errors of measurement; linear, if that leaves no
     /// violations and the evidence against it is not strong; network, if its clocks predict held-out messages significantly better, leave no more
-    /// violations, and contradict no recorded offset by far; otherwise linear. Where no offset was recorded and the estimate runs away, straight lines as of hull or, where messages are late, of regression take its place (also with network). Twelve or more recorded offsets of a clock are joined by curves if they themselves show that it bends between them. The report gives the reason.
+    /// violations, and contradict no recorded offset by far; otherwise linear, or hull, if its straight lines predict messages that did not wait significantly better than recorded offsets. Where no offset was recorded and the estimate runs away, straight lines as of hull or, where messages are late, of regression take its place (also with network). Twelve or more recorded offsets of a clock are joined by curves if they themselves show that it bends between them. The report gives the reason.
     /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does. This is the default of
     /// check, which asks whether the trace is broken as it stands.
     /// network: estimate a time-varying clock for each node from all messages and collectives in both directions; recorded offsets count as
