@@ -110,7 +110,7 @@ impl Estimator {
 
     /// From when on a change of one of these clocks is a jump.
     pub(super) fn jump_limits(&self) -> JumpLimits {
-        if self.around { self.jumps.around_cycles() } else { self.jumps }
+        if self.around || self.one_way { self.jumps.without_returns() } else { self.jumps }
     }
 
     /// The other clocks of its component.
