@@ -183,8 +183,8 @@ pub struct JumpLimits {
 }
 
 impl Default for JumpLimits {
-    /// Of messages that wait for their receivers, sometimes all of a stretch of time: five half round trips, and two thousand parts in a million. (With ten, jumps of 20 us were smeared over windows in 11 of 155 random scenarios with jumps,
-    /// 1.3 to 5 times as far from the truth; two were 1.5 and 3.5 times as close. Of 900 others 15 changed likewise, but for rings and pipelines. 80 traces made from recordings by wrong clocks and 80 of another generator did not change.)
+    /// Of messages that wait for their receivers, sometimes all of a stretch of time: five half round trips, and two thousand parts in a million. (With ten, jumps of 20 us were smeared over windows in 9 of 155 random scenarios with jumps,
+    /// 1.4 to 6.5 times as far from the truth; two were 1.5 and 3.5 times as close. Of 900 others 11 changed like the former. 80 traces made from recordings by wrong clocks and 80 of another generator did not change.)
     fn default() -> Self {
         JumpLimits { clear: 250.0, rate: 2e-3, apart: 16.0 }
     }
