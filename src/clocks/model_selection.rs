@@ -174,8 +174,9 @@ pub(crate) fn choose(
     let (left, remains) = (ViolationsLeft::of(&recorded), ViolationsLeft::of(&estimated));
     let (before, after) = (left.count, remains.count);
     // The times as they were recorded are possible, and neither the offsets nor the estimate are.
-    let measured = automatic && left.may_come_from_offsets(&fit);
-    if measured && left.are_unexplained(&remains) && leaves_none_unmeasured(transport, workers, loaded)? {
+    let unexplained = left.may_come_from_offsets(&fit) && left.are_unexplained(&remains);
+    let errors = left.count >= ENOUGH && fit.has_unsteady_offsets();
+    if automatic && (unexplained || errors) && leaves_none_unmeasured(transport, workers, loaded)? {
         let reason = format!(
             "without recorded offsets there are no violations, with them {}, with estimated clocks {}",
             count(before),

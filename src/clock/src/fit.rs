@@ -167,13 +167,15 @@ impl ClockFit {
 
     /// Whether recorded offsets are no larger than what one may be off and than what they change by from one measurement to the next, and messages speak as much for clocks without them, if these leave no violations: clocks that nothing keeps together are farther apart than that.
     pub fn may_be_synchronised(&self) -> bool {
+        self.has_unsteady_offsets()
+            && self.unmeasured.is_some_and(|without| without.contradiction <= self.offset_error)
+    }
+
+    /// Whether recorded offsets are hardly larger than what they change by from one measurement to the next, and messages speak as much for clocks without them, and not evidently for the estimate.
+    pub fn has_unsteady_offsets(&self) -> bool {
         self.unmeasured.is_some_and(|without| {
             let denied = without.prompt_gain.is_some_and(|gain| gain.is_significant_loss());
-            without.unsteady
-                && without.contradiction <= self.offset_error
-                && without.gain.is_slight_at_worst()
-                && !denied
-                && !self.is_evident_beside(&without)
+            without.unsteady && without.gain.is_slight_at_worst() && !denied && !self.is_evident_beside(&without)
         })
     }
 

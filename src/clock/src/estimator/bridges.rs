@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// Chosen by hand: a larger value lets a wrong offset bend a clock that nothing was observed of, a smaller one keeps a clock that drifts away from its right offsets.
 const UNSEEN_DRIFT: f64 = 1e-3;
 
+/// How many times as far as it did where it was observed, in as long, a clock may have gone astray while nothing was; what counts as much longer.
+const LIKE_THAT: f64 = 4.0;
+const LONGER: usize = 4;
 /// Fewest windows with messages that tell the drift of a clock. Chosen by hand: from fewer, a drift is mostly noise, which would be continued; with a
 /// larger number, more clocks are continued without any.
 const FEWEST: usize = 8;
@@ -59,11 +62,11 @@ pub(super) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[b
 
 /// Brings an estimate to the recorded offsets that are beyond or between its observations: by as much as it is off by more than these may be, linearly less towards the next window with messages of the clock.
 /// Windows with messages stay as they are.
-pub(super) fn bridge(rows: &mut Offsets, observed: &[Vec<bool>], anchors: &[Anchor], grid: &Grid) {
+pub(super) fn bridge(rows: &mut Offsets, observed: &[Vec<bool>], anchors: &[Anchor], grid: &Grid, precision: f64) {
     for own in anchors.chunk_by(|one, other| one.clock == other.clock) {
         let clock = own.first().map_or(0, |anchor| anchor.clock as usize);
         let Some((row, observed)) = rows.get_mut(clock).zip(observed.get(clock)) else { continue };
-        let misses: BTreeMap<usize, f64> = own.iter().filter_map(|anchor| miss(row, observed, anchor, grid)).collect();
+        let misses: BTreeMap<usize, f64> = own.iter().filter_map(|anchor| miss(row, observed, anchor, grid, precision)).collect();
         if misses.is_empty() {
             continue;
         }
@@ -73,7 +76,7 @@ pub(super) fn bridge(rows: &mut Offsets, observed: &[Vec<bool>], anchors: &[Anch
 }
 
 /// By how much a row is to change at a recorded offset, if there is nothing observed there but elsewhere.
-fn miss(row: &[f64], observed: &[bool], anchor: &Anchor, grid: &Grid) -> Option<(usize, f64)> {
+fn miss(row: &[f64], observed: &[bool], anchor: &Anchor, grid: &Grid, known_to: f64) -> Option<(usize, f64)> {
     let window = anchor.window as usize;
     let before = observed.get(..=window)?.iter().rev().position(|seen| *seen);
     let after = observed.get(window..)?.iter().position(|seen| *seen);
@@ -82,7 +85,21 @@ fn miss(row: &[f64], observed: &[bool], anchor: &Anchor, grid: &Grid) -> Option<
     let known = if anchor.bound > 0.0 { anchor.bound } else { anchor.sigma };
     let beyond = miss.signum() * (miss.abs() - known).max(0.0);
     let most = UNSEEN_DRIFT * grid.width as f64 * gap as f64;
+    let most = wandered(row, observed, gap).map_or(most, |wandered| most.min(LIKE_THAT * wandered + known_to));
     Some((window, beyond.clamp(-most, most)))
+}
+
+/// How far a clock went astray from its mean drift in so many windows at most, as far as was observed; none if that was not for much longer.
+fn wandered(row: &[f64], observed: &[bool], windows: usize) -> Option<f64> {
+    let seen: Vec<usize> = (0..row.len()).filter(|&window| observed[window]).collect();
+    let (first, last) = seen.first().copied().zip(seen.last().copied())?;
+    if last - first < LONGER * windows {
+        return None;
+    }
+    let drift = (row[last] - row[first]) / (last - first) as f64;
+    let pairs = seen.iter().filter(|&&window| observed.get(window + windows) == Some(&true));
+    let astray = pairs.map(|&window| (row[window + windows] - row[window] - drift * windows as f64).abs());
+    astray.reduce(f64::max)
 }
 
 /// Adds a piecewise linear function through some points, constant beyond the last ones.
@@ -121,7 +138,7 @@ mod tests {
     #[test]
     fn an_estimate_comes_to_recorded_offsets_where_nothing_else_is_known() {
         let mut found = rows(|_| 0.0);
-        bridge(&mut found, &seen(50..60), &[anchor(0, 9000.0, 0.0), anchor(99, -500.0, 0.0)], &GRID);
+        bridge(&mut found, &seen(50..60), &[anchor(0, 9000.0, 0.0), anchor(99, -500.0, 0.0)], &GRID, 0.0);
         // As far as the offset may be wrong; nothing where messages are, or where the offset agrees.
         assert_eq!((found[1][0], found[1][25]), (8000.0, 4000.0));
         assert!(found[1][50..].iter().all(|value| *value == 0.0));
@@ -131,14 +148,14 @@ mod tests {
     #[test]
     fn recorded_bounds_say_how_wrong_an_offset_may_be() {
         let mut found = rows(|_| 0.0);
-        bridge(&mut found, &seen(50..60), &[anchor(0, 9000.0, 100.0)], &GRID);
+        bridge(&mut found, &seen(50..60), &[anchor(0, 9000.0, 100.0)], &GRID, 0.0);
         assert!((found[1][0] - 8900.0).abs() < 1e-6);
     }
 
     #[test]
     fn offsets_beside_messages_do_not_change_what_these_say() {
         let mut found = rows(|_| 0.0);
-        bridge(&mut found, &seen(50..60), &[anchor(55, 9000.0, 0.0), anchor(49, 9000.0, 0.0)], &GRID);
+        bridge(&mut found, &seen(50..60), &[anchor(55, 9000.0, 0.0), anchor(49, 9000.0, 0.0)], &GRID, 0.0);
         // From window 49 to 50 the clock may have drifted by a thousandth.
         assert_eq!((found[1][55], found[1][49], found[1][48]), (0.0, 1000.0, 1000.0));
     }
@@ -148,7 +165,7 @@ mod tests {
         let mut found = rows(|_| 0.0);
         let mut both = seen(0..10);
         both[1][90..].fill(true);
-        bridge(&mut found, &both, &[anchor(49, 5000.0, 0.0)], &GRID);
+        bridge(&mut found, &both, &[anchor(49, 5000.0, 0.0)], &GRID, 0.0);
         assert_eq!((found[1][9], found[1][29], found[1][49], found[1][90]), (0.0, 2000.0, 4000.0, 0.0));
     }
 

@@ -79,7 +79,7 @@ impl Estimator {
             if self.straight.is_none() {
                 let finish = |rows: &mut Offsets, observed: &[Vec<bool>]| {
                     bridges::extrapolate(rows, observed, problem.fixed);
-                    bridges::bridge(rows, observed, problem.anchors, grid);
+                    bridges::bridge(rows, observed, problem.anchors, grid, self.precision);
                 };
                 // A clock that jumps may look as if it bent where that was not found.
                 let jumps = self.steps.iter().map(|steps| !steps.is_empty());
@@ -93,7 +93,7 @@ impl Estimator {
             if !self.one_way {
                 levelled::level(&mut solved, seen, problem.anchors, problem.fixed, self.precision);
             }
-            bridges::bridge(&mut solved, &observed, problem.anchors, grid);
+            bridges::bridge(&mut solved, &observed, problem.anchors, grid, self.precision);
         }
         let flat = problem.flat(&solved);
         self.latencies = Latencies::new(seen, &flat, grid.count, problem.reading, problem.around, self.workers);
