@@ -110,17 +110,39 @@ pub(crate) struct Selected {
     pub without_estimate: bool,
     /// Whether an estimate was refused although the clocks that were taken leave violations.
     pub refused: bool,
+    /// What the recorded clocks leave, and what the estimated ones do, if these were taken.
+    pub left: Option<[ViolationsLeft; 2]>,
+    /// Whether these are known to better than the worst that they leave.
+    pub telling: bool,
 }
 
 impl Selected {
     /// The recorded clocks, for a reason.
     pub(crate) fn recorded(reason: String) -> Selected {
-        Selected { clocks: SelectedClocks::Recorded, reason, without_estimate: false, refused: false }
+        Selected { clocks: SelectedClocks::Recorded, reason, without_estimate: false, refused: false, left: None, telling: false }
     }
 
     /// The recorded clocks, which leave so many violations, since something speaks against the estimate.
     pub(crate) fn refused(reason: String, left: u64) -> Selected {
         Selected { refused: left > 0, ..Selected::recorded(reason) }
+    }
+
+    /// Whether estimated clocks were taken that leave more than a few of the violations: many of them, or ones that are worse than what the clocks are known to.
+    pub(crate) fn leaves_some(&self) -> bool {
+        self.left.is_some_and(|[before, after]| {
+            let part = if self.telling { EXPLAINED } else { MOSTLY };
+            after.count > before.count / part
+        })
+    }
+
+    /// Whether estimated clocks were taken that leave no more violations than others, and none that is half as bad as the worst of those.
+    pub(crate) fn leaves_less_than(&self, others: &Selected) -> bool {
+        self.left.zip(others.left).is_some_and(|([_, own], [_, others])| own.is_less_than(&others))
+    }
+
+    /// The violations that the estimated clocks leave, in words.
+    pub(crate) fn violations_left(&self) -> String {
+        violations(self.left.map_or(0, |[_, after]| after.count))
     }
 
     /// The recorded clocks, since there is no estimate.
@@ -223,7 +245,8 @@ pub(crate) fn choose(
     } else {
         ""
     };
-    Ok(Selected { clocks: SelectedClocks::Estimated, ..Selected::recorded(reason + &gain + straight) })
+    let (left, telling) = (Some([left, remains]), remains.worst >= UNKNOWN * fit.half_trip);
+    Ok(Selected { clocks: SelectedClocks::Estimated, left, telling, ..Selected::recorded(reason + &gain + straight) })
 }
 
 /// Whether the times leave no violation as they were recorded, without offsets. Collective over the analysis ranks.
@@ -281,8 +304,8 @@ fn violations(number: u64) -> String {
 }
 
 /// The violations that clocks leave.
-#[derive(Debug, Clone, Copy)]
-struct ViolationsLeft {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ViolationsLeft {
     count: u64,
     /// By how much the worst one is too early, in ticks.
     worst: f64,
@@ -294,6 +317,11 @@ impl ViolationsLeft {
     fn of(check: &ClockConditionCheck) -> ViolationsLeft {
         let worst = check.worst.as_ref().map_or(0, |worst| worst.ticks) as f64;
         ViolationsLeft { count: check.violated(), worst, mean: check.early.mean() }
+    }
+
+    /// Whether these are no more than others, and the worst of them is not half as bad as theirs.
+    fn is_less_than(&self, others: &ViolationsLeft) -> bool {
+        self.count <= others.count && self.worst < HALF * others.worst
     }
 
     /// Whether violations may come from recorded offsets that are wrong as a whole. Then some are about as large: where all messages wait for longer than clocks are apart, no offset leaves no violation,

@@ -16,7 +16,7 @@ use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
 use clc_clock::waits::QuickestWaits;
 use clc_clock::{
-    ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks, curves,
+    Clock, ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks, curves,
 };
 use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
@@ -44,8 +44,8 @@ pub struct RefineOptions {
 /// Looks at the messages with the same division of nodes, at most: no estimate goes on for ever. Levels and jumps take some thirty.
 const MOST_LOOKS: usize = 200;
 
-/// Estimated clocks that make the run longer than recorded ones do by more than its twentieth part and a thousandth of a second
-/// have run away: messages do not tell the rate that clocks have in common, and crystals differ by less than 0.1 %.
+/// Estimated clocks have run away that make a location last longer than recorded ones do, from its first event to its last, by more than a twentieth and a thousandth of a second: messages do not tell the rate that
+/// clocks have in common, and crystals differ by less than 0.1 %. Those that are set apart make the run longer without that: each may count from the begin of its process.
 const LONGER: i64 = 20;
 const LONGER_PER_SECOND: u64 = 1000;
 /// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
@@ -70,18 +70,20 @@ pub(crate) fn refine(
     }
     let inputs = EstimationInputs::new(transport, opened, loaded, options.presync, wanted)?;
     let mut estimation = Estimation::begin(&inputs, options.presync, Vec::new())?;
-    let recorded_length = length(span(transport, loaded, &estimation.refined)?);
-    let mut selected = estimation.settle(transport, loaded, options, recorded_length, progress)?;
+    let mut selected = estimation.settle(transport, loaded, options)?;
+    // Whether the times of `loaded` are those of what was selected.
+    let mut current = true;
     if let Some(refused) =
         selected.as_ref().filter(|selected| inputs.recorded.is_empty() && may_be_straight(options.presync, selected))
     {
         let method = broadcast_value(transport, AnalysisRank::FIRST, estimation.estimator.lines_instead())?;
         let mut lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
-        let straight = lines.settle(transport, loaded, options, recorded_length, progress)?;
+        let straight = lines.settle(transport, loaded, options)?;
+        current = false;
         match straight {
             Some(straight) if straight.clocks == SelectedClocks::Estimated => {
                 let reason = format!("{}; with straight lines {}", refused.reason, straight.reason);
-                (estimation, selected) = (lines, Some(Selected { reason, ..straight }));
+                (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
             }
             // The same is often said of both.
             Some(straight) if straight.reason != refused.reason => {
@@ -89,6 +91,19 @@ pub(crate) fn refine(
                 selected = selected.map(|recorded| Selected { reason, ..recorded });
             }
             _ => {}
+        }
+    }
+    if inputs.recorded.is_empty() && options.presync == Method::Auto {
+        for method in [Method::Hull, Method::Regression] {
+            let Some(taken) = selected.as_ref().filter(|selected| selected.leaves_some()) else { break };
+            loaded.retime_by_locations(opened.workers);
+            let mut lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
+            let straight = lines.settle(transport, loaded, options)?;
+            current = false;
+            if let Some(straight) = straight.filter(|straight| straight.leaves_less_than(taken)) {
+                let reason = format!("curves would leave {}; {}", taken.violations_left(), straight.reason);
+                (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
+            }
         }
     }
     let keeps_recorded = |selected: &Option<Selected>| {
@@ -100,13 +115,24 @@ pub(crate) fn refine(
     {
         let lines = Estimation::begin(&inputs, Method::Hull, estimation.split.clone())?;
         let mut lines = Estimation { judged_as: Method::Hull, ..lines };
-        let straight = lines.settle(transport, loaded, options, recorded_length, progress)?;
+        let straight = lines.settle(transport, loaded, options)?;
+        current = false;
         if let Some(straight) = straight.filter(|straight| straight.clocks == SelectedClocks::Estimated) {
             let reason = format!(
                 "{reason}; but straight lines predict messages of prompt round trips better than recorded offsets do, and leave no more violations"
             );
-            (estimation, selected) = (lines, Some(Selected { reason, ..straight }));
+            (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
         }
+    }
+    match &estimation.taken {
+        Some(refined) => {
+            if !current {
+                loaded.retime(opened.workers, refined);
+            }
+            adopt(transport, opened, loaded, options, refined, progress)?;
+        }
+        None if !current => loaded.retime_by_locations(opened.workers),
+        None => {}
     }
     if keeps_recorded(&selected).is_some()
         && let Some(recorded) = selected.as_mut()
@@ -196,6 +222,8 @@ struct Estimation<'a> {
     refined: RefinedClocks,
     windows: usize,
     waiting: Option<WaitingCallSearch>,
+    /// The clocks that were selected, unless these are the recorded ones.
+    taken: Option<RefinedClocks>,
 }
 
 impl<'a> Estimation<'a> {
@@ -216,6 +244,7 @@ impl<'a> Estimation<'a> {
             refined,
             windows,
             waiting: None,
+            taken: None,
         })
     }
 
@@ -231,14 +260,12 @@ impl<'a> Estimation<'a> {
         Ok(())
     }
 
-    /// Estimates clocks, and makes them those of `loaded` if they are better than the recorded ones; none if no estimate is wanted.
+    /// Estimates clocks, and keeps them if they are better than the recorded ones; none if no estimate is wanted. The times of `loaded`, which are those of the recorded clocks, may be others afterwards.
     fn settle(
         &mut self,
         transport: &mut dyn Transport,
         loaded: &mut LocalTrace,
         options: &LoadOptions,
-        recorded_length: i64,
-        progress: &dyn Progress,
     ) -> Result<Option<Selected>> {
         let decision = self.run(transport, loaded)?;
         // They were those of the last look.
@@ -248,15 +275,14 @@ impl<'a> Estimation<'a> {
         }
         let selected = match decision {
             Decision::Done(knots, fit) => {
-                let mut selected =
-                    self.select(transport, loaded, options, recorded_length, (&knots, *fit), progress)?;
+                let mut selected = self.select(transport, loaded, (&knots, *fit))?;
                 if selected.clocks != SelectedClocks::Estimated && self.inputs.wanted.reference != Reference::Auto {
                     selected.reason += "; time is that of these clocks, not of --reference";
                 }
                 selected
             }
             Decision::Nothing(reason) if options.presync == Method::Auto => {
-                self.select_without_estimate(transport, loaded, options, reason, progress)?
+                self.select_without_estimate(transport, loaded, reason)?
             }
             Decision::Nothing(reason) => Selected::for_want_of_others(reason),
             Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Selected::recorded(String::new()),
@@ -340,42 +366,60 @@ impl<'a> Estimation<'a> {
         Ok(messages.map(|messages| self.estimator.inspected(&messages)))
     }
 
-    /// Decides between the estimate and the recorded clocks, and makes the better ones those of `loaded`.
+    /// Decides between the estimate and the recorded clocks.
     fn select(
-        &self,
+        &mut self,
         transport: &mut dyn Transport,
         loaded: &mut LocalTrace,
-        options: &LoadOptions,
-        recorded_length: i64,
         (knots, fit): (&[Knots], ClockFit),
-        progress: &dyn Progress,
     ) -> Result<Selected> {
         let (opened, resolution) = (self.inputs.opened, self.inputs.resolution());
         let Ok(refined) = RefinedClocks::new(&self.map, knots) else {
             return Ok(Selected::for_want_of_others(OUT_OF_RANGE.to_owned()));
         };
-        if matches!(self.inputs.presync, Method::Auto | Method::Network)
-            && has_run_away(recorded_length, length(span(transport, loaded, &refined)?), resolution)
-        {
-            return Ok(Selected::for_want_of_others("the estimate does not converge".to_owned()));
+        if self.has_run_away(transport, loaded, &refined)? {
+            let reason = "the estimate has run away: some process would last longer by a twentieth or more";
+            return Ok(Selected::for_want_of_others(reason.to_owned()));
         }
         let selected = choose(transport, opened.workers, loaded, &refined, self.judged_as, fit, resolution)?;
-        match selected.clocks {
-            SelectedClocks::Recorded => loaded.retime_by_locations(opened.workers),
-            SelectedClocks::Estimated => adopt(transport, opened, loaded, options, &refined, progress)?,
-            SelectedClocks::Unmeasured => self.adopt_unmeasured(transport, loaded, options, progress)?,
-        }
+        self.taken = match selected.clocks {
+            SelectedClocks::Recorded => {
+                loaded.retime_by_locations(opened.workers);
+                None
+            }
+            SelectedClocks::Estimated => Some(refined),
+            SelectedClocks::Unmeasured => Some(self.unmeasured(loaded)),
+        };
         Ok(selected)
+    }
+
+    /// Whether a location lasts too long under other clocks. Collective over the analysis ranks.
+    fn has_run_away(
+        &self,
+        transport: &mut dyn Transport,
+        loaded: &LocalTrace,
+        refined: &RefinedClocks,
+    ) -> Result<bool> {
+        let recorded = RefinedClocks::new(&self.map, &[])?;
+        let mut away = false;
+        for (local, locations) in loaded.locations.iter().enumerate() {
+            let number = loaded.program.number(LocalTimeline::at(local));
+            for ends in locations.iter().filter_map(|location| location.summary.time_span) {
+                let [recorded, estimated] = [&recorded, refined].map(|clocks| duration_by(clocks.of(number), ends));
+                away |= has_run_away(recorded, estimated, self.inputs.resolution());
+            }
+        }
+        let mut any = [i64::from(away)];
+        transport.all_reduce(ReduceOp::Max, &mut any)?;
+        Ok(any[0] != 0)
     }
 
     /// The recorded clocks for a `reason`, or the times as they were recorded if all processes share a clock.
     fn select_without_estimate(
-        &self,
+        &mut self,
         transport: &mut dyn Transport,
         loaded: &mut LocalTrace,
-        options: &LoadOptions,
         reason: String,
-        progress: &dyn Progress,
     ) -> Result<Selected> {
         let within = Ticks((WITHIN_NODE * self.inputs.resolution() as f64) as i64);
         let shortest = broadcast_value(transport, AnalysisRank::FIRST, self.estimator.latency())?.same_node;
@@ -386,8 +430,15 @@ impl<'a> Estimation<'a> {
         else {
             return Ok(Selected::for_want_of_others(reason));
         };
-        self.adopt_unmeasured(transport, loaded, options, progress)?;
+        self.taken = Some(self.unmeasured(loaded));
         Ok(selected)
+    }
+
+    /// The clocks without recorded offsets, whose times `loaded` has then.
+    fn unmeasured(&self, loaded: &mut LocalTrace) -> RefinedClocks {
+        let clocks = RefinedClocks::unmeasured(&self.map);
+        loaded.retime(self.inputs.opened.workers, &clocks);
+        clocks
     }
 
     /// Joins recorded offsets, which were selected, by curves where they show that their clocks bend, unless that leaves more violations.
@@ -417,19 +468,6 @@ impl<'a> Estimation<'a> {
         selected.reason += "; recorded offsets are joined by curves, which predict each of them better from the others than straight lines do";
         Ok(())
     }
-
-    /// Makes the clocks without recorded offsets those of `loaded`.
-    fn adopt_unmeasured(
-        &self,
-        transport: &mut dyn Transport,
-        loaded: &mut LocalTrace,
-        options: &LoadOptions,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let clocks = RefinedClocks::unmeasured(&self.map);
-        loaded.retime(self.inputs.opened.workers, &clocks);
-        adopt(transport, self.inputs.opened, loaded, options, &clocks, progress)
-    }
 }
 
 /// Whether lines between pairs of clocks may do where recorded clocks were `selected`, and nothing but messages tells the clocks apart: there was no estimate, or `auto` has refused it although the recorded clocks leave
@@ -440,12 +478,13 @@ fn may_be_straight(presync: Method, selected: &Selected) -> bool {
     curves && selected.clocks == SelectedClocks::Recorded && (selected.without_estimate || refused)
 }
 
-/// How long a run takes from its first to its last event.
-fn length(ends: Option<(i64, i64)>) -> i64 {
-    ends.map_or(0, |(first, last)| last.saturating_sub(first))
+/// How much time passes by a clock between two recorded times.
+fn duration_by(clock: &Clock, (first, last): (u64, u64)) -> i64 {
+    let at = |raw: u64| clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
+    at(last).saturating_sub(at(first))
 }
 
-/// Whether estimated clocks by which a run of recorded length takes so long have run away; `resolution` is in ticks per second.
+/// Whether estimated clocks have run away by which a location that recorded ones let last so long lasts so long; `resolution` is in ticks per second.
 fn has_run_away(recorded: i64, estimated: i64, resolution: u64) -> bool {
     let slack = (resolution / LONGER_PER_SECOND) as i64;
     estimated > recorded.saturating_add(recorded / LONGER).saturating_add(slack)

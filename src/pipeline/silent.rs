@@ -7,6 +7,7 @@ use crate::pipeline::open::TraceHandle;
 use clc_engine::comm::{ReduceOp, Transport, agree};
 use clc_engine::matching::hash::HashMap;
 use clc_trace::{Definitions, Event, RegionId, Result};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One of so many events is looked at where no record seems to be missing: that takes less than a hundredth of the scan.
@@ -15,7 +16,15 @@ const SAMPLED: u64 = 512;
 /// missed.
 const FEW: u64 = 256;
 
-/// Instances of regions of MPI for sending or receiving messages, for neighbourhood collectives and for collective access to files in which no record of a message or of a collective
+/// Calls of one name without a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SilentCalls {
+    pub(crate) count: u64,
+    /// No call of this name has a record, on any rank.
+    pub(crate) never: bool,
+}
+
+/// Instances of regions of MPI for sending or receiving messages, for collective operations that block and for collective access to files in which no record of a message or of a collective
 /// operation is, by name. Those to or from `MPI_PROC_NULL` count, too. If no record seems to be missing anywhere and something was compared, only those of names without any instance that
 /// has a record, and only if a sample has some of them. Collective over the analysis ranks.
 ///
@@ -25,7 +34,7 @@ pub(crate) fn calls_without_records(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-) -> Result<BTreeMap<String, u64>> {
+) -> Result<BTreeMap<String, SilentCalls>> {
     let counts = &loaded.program.messages.counts;
     let missing = counts.doubtful > 0 || !counts.unmatched.is_empty();
     let instances = &loaded.program.collectives.counts.by_op;
@@ -49,13 +58,14 @@ pub(crate) fn calls_without_records(
     }
     let all = look(opened, loaded, &names, |_| None);
     let all = agree(transport, all)?;
-    let mut silent: BTreeMap<String, u64> =
+    let silent: BTreeMap<String, u64> =
         all.iter().map(|(&name, counts)| (name.to_owned(), counts.silent)).filter(|(_, count)| *count > 0).collect();
-    if sampled {
-        let never = never_recorded(transport, all)?;
-        silent.retain(|name, _| never.contains(name));
-    }
-    Ok(silent)
+    let never = never_recorded(transport, all)?;
+    let calls = silent.into_iter().map(|(name, count)| {
+        let never = never.contains(&name);
+        (name, SilentCalls { count, never })
+    });
+    Ok(calls.filter(|(_, calls)| calls.never || !sampled).collect())
 }
 
 /// Instances of the regions of one name.
@@ -118,8 +128,29 @@ fn never_recorded(transport: &mut dyn Transport, counts: BTreeMap<&str, Instance
     Ok(never.map(|(name, _)| name.to_owned()).collect())
 }
 
+/// Collective operations that block, without those of neighbours.
+const BLOCKING: [&str; 17] = [
+    "allgather",
+    "allgatherv",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "barrier",
+    "bcast",
+    "exscan",
+    "gather",
+    "gatherv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "scatter",
+    "scatterv",
+];
+
 /// Regions of MPI that communicate when they are called, and of which not every recorder writes a record: for messages (partitioned ones are sent by `MPI_Pready`), for collective
-/// operations of neighbours, and for files that processes open, read or write together.
+/// operations, and for files that processes open, read or write together.
 fn silent_regions(definitions: &Definitions) -> HashMap<RegionId, String> {
     let communicates = |name: &str| {
         let name = name.to_ascii_lowercase();
@@ -128,7 +159,8 @@ fn silent_regions(definitions: &Definitions) -> HashMap<RegionId, String> {
         let words = ["send", "recv", "pready", "neighbor_"];
         let of_files =
             name.starts_with("file_") && (name.ends_with("_all") || matches!(name, "file_open" | "file_close"));
-        (words.iter().any(|word| name.contains(word)) || of_files) && !name.contains("init")
+        let blocking = BLOCKING.contains(&name);
+        blocking || (words.iter().any(|word| name.contains(word)) || of_files) && !name.contains("init")
     };
     let regions = definitions.regions.iter().filter(|region| communicates(&region.name));
     regions.map(|region| (region.id, region.name.clone())).collect()

@@ -157,7 +157,7 @@ fn matching() -> Matching {
         undefined_peers: 3,
         receives_never_completed: 7,
         cancelled_requests: 2,
-        calls_without_records: vec![CallCount { region: "MPI_Mrecv".into(), count: 6 }],
+        calls_without_records: vec![CallCount { region: "MPI_Mrecv".into(), count: 6, never_recorded: true }],
         threads: vec![ThreadSteps {
             kind: CollectiveKind::Fork,
             one_timeline: 25_600,

@@ -2,6 +2,7 @@
 
 use crate::output::manifest::is_corrected;
 use crate::pipeline::open::TraceHandle;
+use crate::pipeline::silent::SilentCalls;
 use crate::report::{ClockCounts, Warnings};
 use clc_engine::matching::collectives::instances::CollectiveCounts;
 use clc_engine::matching::communicators::name as name_of;
@@ -27,7 +28,7 @@ pub(super) struct RankSummary {
     pub(super) leftovers: Leftovers,
     pub(super) undefined_peers: Vec<UndefinedPeer>,
     pub(super) joined_communicators: u64,
-    pub(super) without_records: BTreeMap<String, u64>,
+    pub(super) without_records: BTreeMap<String, SilentCalls>,
     pub(super) warnings: Warnings,
 }
 
@@ -47,8 +48,8 @@ impl RankSummary {
         self.collectives.merge(&part.collectives);
         self.leftovers.add(&part.leftovers);
         self.undefined_peers.extend(part.undefined_peers);
-        for (region, count) in part.without_records {
-            *self.without_records.entry(region).or_default() += count;
+        for (region, calls) in part.without_records {
+            self.without_records.entry(region).and_modify(|own| own.count += calls.count).or_insert(calls);
         }
         self.warnings.merge(part.warnings);
     }

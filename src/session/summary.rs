@@ -127,7 +127,11 @@ pub(super) fn gather(
         .into_iter()
         .fold(0, u64::saturating_add),
         matching: Matching {
-            calls_without_records: CallCount::sorted(sum.without_records),
+            calls_without_records: CallCount::sorted(sum.without_records.into_iter().map(|(region, calls)| CallCount {
+                region,
+                count: calls.count,
+                never_recorded: calls.never,
+            })),
             ..matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers)
         },
         clocks: sum.clocks,
@@ -224,7 +228,7 @@ fn matching(
             _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => {
                 "creating or destroying a handle does not necessarily synchronise"
             }
-            _ => "no valid root, or the trace has no sizes of what was sent and received",
+            _ => "no valid root, or no sizes are recorded of what was sent and received, or nothing was",
         };
         let reasons = (counts.unconstrained > 0)
             .then(|| report::ReasonCount { reason: reason.to_owned(), count: counts.unconstrained });

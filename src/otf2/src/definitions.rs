@@ -355,7 +355,9 @@ impl Tables {
             let mut seen = HashSet::new();
             let twice = ids.filter(|id| !seen.insert(*id)).count();
             if twice > 0 {
-                warnings.push(format!("{twice} ids of type {what} are defined twice; other readers may reject this"));
+                let ids = if twice == 1 { "1 id".to_owned() } else { format!("{twice} ids") };
+                let are = if twice == 1 { "is" } else { "are" };
+                warnings.push(format!("{ids} of type {what} {are} defined twice; other readers may reject this"));
             }
         };
         count("group", &mut self.groups.iter().map(|group| u64::from(group.id)));

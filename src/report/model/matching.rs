@@ -2,7 +2,6 @@
 
 use crate::report::CollectiveKind;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The outcome of matching.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,12 +83,14 @@ pub struct CallCount {
     pub region: String,
     /// How many.
     pub count: u64,
+    /// Whether no call of this region left a record: then not even a part of what it communicates was compared.
+    pub never_recorded: bool,
 }
 
 impl CallCount {
-    /// By decreasing number, then by name.
-    pub fn sorted(counts: BTreeMap<String, u64>) -> Vec<CallCount> {
-        let mut calls: Vec<CallCount> = counts.into_iter().map(|(region, count)| CallCount { region, count }).collect();
+    /// By decreasing number; calls that are as frequent in the order in which they are given.
+    pub fn sorted(calls: impl Iterator<Item = CallCount>) -> Vec<CallCount> {
+        let mut calls: Vec<CallCount> = calls.collect();
         calls.sort_by_key(|call| std::cmp::Reverse(call.count));
         calls
     }

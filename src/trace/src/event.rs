@@ -163,7 +163,7 @@ pub enum Root {
 /// One side of a point-to-point message (OTF2 `MpiSend`, `MpiIsend`, `MpiRecv`, `MpiIrecv`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Receiver (of a send) or sender (of a receive): its rank in the communicator. `u32::MAX` is undefined.
+    /// Receiver (of a send) or sender (of a receive): its rank in the communicator. `u32::MAX` is undefined, [`Message::NOBODY`] nobody.
     pub peer: u32,
     /// The communicator, as a global definition id.
     pub comm: CommId,
@@ -171,6 +171,16 @@ pub struct Message {
     pub tag: u32,
     /// Length in bytes.
     pub length: u64,
+}
+
+impl Message {
+    /// `MPI_PROC_NULL` of Open MPI (-2), as EZTrace records it. (That of MPICH is -1, which is an undefined rank.)
+    pub const NOBODY: u32 = u32::MAX - 1;
+
+    /// Whether it is a message to or from nobody (`MPI_PROC_NULL`), which is none.
+    pub fn is_null(&self) -> bool {
+        self.peer == Message::NOBODY
+    }
 }
 
 /// The end of a collective operation (OTF2 `MpiCollectiveEnd`, `NonBlockingCollectiveComplete`).

@@ -4,7 +4,7 @@ use super::{Extractor, outside_mpi};
 use crate::matching::extract::calls::SynchronisingCall;
 use crate::matching::message_ends::{MessageEnd, MessageKey, NO_PROCESS, short};
 use crate::matching::sync::EventCoordinates;
-use clc_trace::{Error, EventNumber, Message, Result};
+use clc_trace::{Error, Event, EventNumber, Message, Result};
 
 impl Extractor<'_> {
     /// The region around the next blocking receive of a location is entered at `at`. Where that is not told, the receive is posted at its
@@ -83,6 +83,18 @@ impl Extractor<'_> {
         }
         self.posted(request, at.number)?;
         Ok(visited && self.inside_of(at, SynchronisingCall::Posts).is_none_or(|inside| inside.entered.is_none()))
+    }
+
+    /// A message to or from `MPI_PROC_NULL`, which is none: whatever was posted for it is done.
+    pub(super) fn exchanged_with_nobody(&mut self, at: EventCoordinates, event: &Event) {
+        match event {
+            Event::MpiRecv(_) => drop(self.entered.remove(&at.location)),
+            Event::MpiIrecv(_, request) => {
+                self.receive_requests.remove(*request);
+                self.posted_at.remove(*request);
+            }
+            _ => {}
+        }
     }
 
     #[inline]

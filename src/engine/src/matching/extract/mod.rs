@@ -145,6 +145,15 @@ impl<'a> Extractor<'a> {
     /// References to undefined communicators, MPI events outside of an MPI process.
     pub fn event(&mut self, at: EventCoordinates, event: &Event) -> Result<bool> {
         match event {
+            Event::MpiSend(message)
+            | Event::MpiIsend(message, _)
+            | Event::MpiRecv(message)
+            | Event::MpiIrecv(message, _)
+                if message.is_null() =>
+            {
+                self.exchanged_with_nobody(at, event);
+                Ok(false)
+            }
             Event::MpiSend(message) => self.blocking_send(at, message),
             Event::MpiIsend(message, request) => self.begin_send(at, message, *request),
             Event::MpiIsendComplete(request) => self.end_send(at, *request),

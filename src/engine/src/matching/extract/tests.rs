@@ -126,6 +126,24 @@ fn messages_without_a_peer_leave_gaps() {
 }
 
 #[test]
+fn messages_to_and_from_nobody_are_none() {
+    let null = Message { peer: Message::NOBODY, ..message(7) };
+    let events = [
+        Event::MpiSend(null),
+        Event::MpiIsend(null, 1),
+        Event::MpiIsendComplete(1),
+        Event::MpiSend(message(7)),
+        Event::MpiIrecvRequest(2),
+        Event::MpiIrecv(null, 2),
+        Event::MpiRecv(null),
+    ];
+    let extract = extract(&events).unwrap();
+    assert_eq!(ends(&extract.sends[&MessageKey { peer: MpiRank(1), comm: CommIndex(0), tag: 7 }]), [0]);
+    assert!(extract.receives.is_empty() && extract.send_gaps.is_empty() && extract.undefined.is_empty());
+    assert_eq!((extract.leftovers.undefined_peer, extract.leftovers.never_completed), (0, 0));
+}
+
+#[test]
 fn a_posted_receive_without_completion_is_counted() {
     let extract = extract(&[Event::MpiIrecvRequest(1)]).unwrap();
     assert_eq!(extract.leftovers.never_completed, 1);
