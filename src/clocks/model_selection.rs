@@ -119,7 +119,14 @@ pub(crate) struct Selected {
 impl Selected {
     /// The recorded clocks, for a reason.
     pub(crate) fn recorded(reason: String) -> Selected {
-        Selected { clocks: SelectedClocks::Recorded, reason, without_estimate: false, refused: false, left: None, telling: false }
+        Selected {
+            clocks: SelectedClocks::Recorded,
+            reason,
+            without_estimate: false,
+            refused: false,
+            left: None,
+            telling: false,
+        }
     }
 
     /// The recorded clocks, which leave so many violations, since something speaks against the estimate.

@@ -23,6 +23,25 @@ fn what_no_estimate_mends_comes_from_offsets_where_there_are_no_violations_witho
 }
 
 #[test]
+fn estimates_that_leave_more_than_others_give_way() {
+    let taken = |before, after: ViolationsLeft, telling| Selected {
+        clocks: SelectedClocks::Estimated,
+        left: Some([left(before, 9e6), after]),
+        telling,
+        ..Selected::recorded(String::new())
+    };
+    let curves = taken(480, left(278, 240.0), true);
+    assert!(curves.leaves_some() && !taken(480, left(4, 240.0), true).leaves_some());
+    // What they leave is less than what they are known to, unless it is most of it.
+    assert!(!taken(480, left(100, 240.0), false).leaves_some() && taken(480, left(278, 240.0), false).leaves_some());
+    let lines = |after| taken(480, after, true).leaves_less_than(&curves);
+    assert!(lines(left(0, 0.0)) && lines(left(278, 100.0)));
+    assert!(!lines(left(279, 1.0)) && !lines(left(3, 130.0)));
+    let recorded = Selected::recorded(String::new());
+    assert!(!recorded.leaves_some() && !recorded.leaves_less_than(&curves));
+}
+
+#[test]
 fn agreement_that_was_made_is_no_evidence() {
     let bends = fit(400.0, 2600.0, 0.9, 0.05);
     let far = AtOffsets { most: Some(3000.0), ..bends.offsets };

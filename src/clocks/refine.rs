@@ -16,7 +16,8 @@ use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
 use clc_clock::waits::QuickestWaits;
 use clc_clock::{
-    Clock, ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks, curves,
+    Clock, ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks,
+    curves,
 };
 use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;

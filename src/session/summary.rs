@@ -127,11 +127,13 @@ pub(super) fn gather(
         .into_iter()
         .fold(0, u64::saturating_add),
         matching: Matching {
-            calls_without_records: CallCount::sorted(sum.without_records.into_iter().map(|(region, calls)| CallCount {
-                region,
-                count: calls.count,
-                never_recorded: calls.never,
-            })),
+            calls_without_records: CallCount::sorted(
+                sum.without_records.into_iter().map(|(region, calls)| CallCount {
+                    region,
+                    count: calls.count,
+                    never_recorded: calls.never,
+                }),
+            ),
             ..matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers)
         },
         clocks: sum.clocks,

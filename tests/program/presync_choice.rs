@@ -1,6 +1,9 @@
 //! `--presync auto`, the default: when estimated clocks are taken, and when recorded ones stay.
 
+use crate::by_hand::written;
 use crate::common::{alone, assert_same_tree, run};
+use crate::missing_records::{receive, send, trace};
+use clc_trace::{Event, RegionId};
 use serde_json::Value;
 use std::path::Path;
 
@@ -257,6 +260,53 @@ fn clocks_that_nobody_measured_may_be_further_apart_than_the_run_is_long() {
     assert_eq!(chosen, "network");
     // Global time is the mean of the clocks. What is not set right is off by seconds.
     assert!(auto < 1e-3, "{auto}");
+}
+
+/// As EZTrace records: the run is longer than any of its processes, which is no reason to refuse an estimate.
+#[test]
+fn clocks_that_count_from_the_begin_of_each_process_are_set_apart() {
+    const MS: i64 = 1_000_000;
+    // The second process begins 100 ms after the first one, and goes on for as long once that has ended.
+    let own = |begin: i64, messages: Vec<(i64, Event)>| -> Vec<(i64, Event)> {
+        let in_region = [(begin, Event::Enter(RegionId(1)))].into_iter().chain(messages);
+        let all = in_region.chain([(begin + 150 * MS, Event::Leave(RegionId(1)))]);
+        all.map(|(time, event)| (time - begin, event)).collect()
+    };
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for k in 0..60 {
+        let (at, late) = (101 * MS + 700_000 * k, 100 * (37 * k % 11));
+        first.extend(send(at, 1));
+        second.extend(receive(at, at + 5_000 + late, 0));
+        second.extend(send(at + 20_000, 0));
+        first.extend(receive(at + 20_000, at + 25_000 + 900 - late, 1));
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    written(path, &trace(vec![vec![own(0, first)], vec![own(100 * MS, second)]]));
+    let report = json(&clc("trace --dry-run -q --report -", path));
+    assert_eq!((report["clocks"]["chosen"].as_str(), &report["verdict"]), (Some("network"), &"corrected".into()));
+    let apart = report["clocks"]["pairs"][0]["offset_seconds"].as_f64().expect("an offset");
+    assert!((apart.abs() - 0.1).abs() < 1e-5, "{apart}");
+}
+
+/// Few messages, and nobody has measured the clocks: curves follow some of them, and leave violations that are twice as bad as those of lines.
+#[test]
+fn lines_take_the_place_of_curves_that_leave_worse_violations() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern mix --clock walk --ranks 12 --ranks-per-node 2 --events 500 --compute 50us --imbalance 0.1 --measurements 0 --asymmetry 0.2 --seed 187657023 -q",
+        path,
+    );
+    let curves = json(&clc("trace --dry-run -q --presync network --report -", path));
+    let lines = json(&clc("trace -o alone -q --report -", path));
+    let worst = |of: &Value| of["violations"]["presynchronised"]["worst"]["ticks"].as_f64().expect("ticks");
+    assert!(worst(&lines) < worst(&curves) / 2.0, "{} {}", worst(&lines), worst(&curves));
+    assert_ne!(lines["clocks"]["chosen"], "network");
+    let reason = lines["clocks"]["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("curves would leave"), "{reason}");
+    run(with_ranks(3).args(["trace", "-o", "three", "-q"]).current_dir(path)).expect(0, "on three ranks");
+    assert_same_tree(&path.join("alone"), &path.join("three"), "on three ranks");
 }
 
 #[test]

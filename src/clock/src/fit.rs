@@ -167,8 +167,7 @@ impl ClockFit {
 
     /// Whether recorded offsets are no larger than what one may be off and than what they change by from one measurement to the next, and messages speak as much for clocks without them, if these leave no violations: clocks that nothing keeps together are farther apart than that.
     pub fn may_be_synchronised(&self) -> bool {
-        self.has_unsteady_offsets()
-            && self.unmeasured.is_some_and(|without| without.contradiction <= self.offset_error)
+        self.has_unsteady_offsets() && self.unmeasured.is_some_and(|without| without.contradiction <= self.offset_error)
     }
 
     /// Whether recorded offsets are hardly larger than what they change by from one measurement to the next, and messages speak as much for clocks without them, and not evidently for the estimate.
@@ -450,6 +449,7 @@ mod tests {
         };
         assert!(may(1900.0, 0.0, 0.0, 0.0) && may(1900.0, -0.09, -0.09, 0.9));
         assert!(!may(2100.0, 0.0, 0.0, 0.0), "farther apart than an offset may be off");
+        assert!(fit_of(2100.0, 0.0, 0.0, 0.0).has_unsteady_offsets());
         assert!(!may(1900.0, -0.2, 0.0, 0.0) && !may(1900.0, 0.0, -0.2, 0.0), "messages tell that they are right");
         assert!(!may(1900.0, 0.0, 0.0, 1.8), "the estimate is evidently better");
         let steady = |fit: ClockFit| ClockFit {
