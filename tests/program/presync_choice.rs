@@ -1,7 +1,7 @@
 //! `--presync auto`, the default: when estimated clocks are taken, and when recorded ones stay.
 
 use crate::by_hand::written;
-use crate::common::{alone, assert_same_tree, run};
+use crate::common::{alone, assert_same_tree, run, with_ranks};
 use crate::missing_records::{receive, send, trace};
 use clc_trace::{Event, RegionId};
 use serde_json::Value;

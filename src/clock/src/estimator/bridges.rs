@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_clock_goes_no_farther_astray_than_where_it_was_observed() {
         // It swings by 30 ticks around its drift.
-        let swing = |window: usize| 500.0 * window as f64 + if window % 2 == 0 { 15.0 } else { -15.0 };
+        let swing = |window: usize| 500.0 * window as f64 + if window.is_multiple_of(2) { 15.0 } else { -15.0 };
         let (mut found, before) = (rows(swing), rows(swing));
         let far = [anchor(9, 4500.0 + 9000.0, 0.0)];
         bridge(&mut found, &seen(10..90), &far, &GRID, 5.0);
