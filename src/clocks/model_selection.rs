@@ -187,7 +187,7 @@ pub(crate) fn choose(
     if automatic
         && fit.is_scatter()
         && leaves_none_unmeasured(transport, workers, loaded)?
-        && leaves_none_recorded(transport, workers, loaded)?
+        && (fit.is_certainly_scatter() || leaves_none_recorded(transport, workers, loaded)?)
     {
         let reason = "recorded offsets are no larger than what their measurements scatter by, and without them there are no violations";
         return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason.to_owned()) });

@@ -20,6 +20,8 @@ pub struct Unmeasured {
     pub scatter: bool,
     /// Whether those that were measured repeatedly say so themselves.
     pub repeated: bool,
+    /// Whether every clock was measured so often that this is certain: offsets that come and go like that tell nothing of a clock between them, whatever moves it.
+    pub often: bool,
     /// Whether they are hardly larger than what they change by from one measurement to the next.
     pub unsteady: bool,
 }
@@ -160,9 +162,14 @@ impl ClockFit {
     pub fn is_scatter(&self) -> bool {
         self.unmeasured.is_some_and(|without| {
             // Clocks that something keeps together wander by more than that, if not by more than messages take.
-            let repeated = without.repeated && without.contradiction <= self.offset_error;
+            let repeated = without.repeated && (without.often || without.contradiction <= self.offset_error);
             (without.scatter || repeated) && !without.gain.is_significant_loss() && !self.is_evident_beside(&without)
         })
+    }
+
+    /// The same of clocks that were measured so often that it does not matter what they leave with these offsets.
+    pub fn is_certainly_scatter(&self) -> bool {
+        self.is_scatter() && self.unmeasured.is_some_and(|without| without.repeated && without.often)
     }
 
     /// Whether recorded offsets are no larger than what one may be off and than what they change by from one measurement to the next, and messages speak as much for clocks without them, if these leave no violations: clocks that nothing keeps together are farther apart than that.
@@ -295,7 +302,7 @@ mod tests {
 
     #[test]
     fn offsets_that_repeat_as_scatter_are_small_besides() {
-        let is = |repeated, contradiction| {
+        let of = |repeated, contradiction| {
             let gain = Gain { mean: 0.0, error: 0.01 };
             let unmeasured = Some(Unmeasured {
                 gain,
@@ -305,11 +312,20 @@ mod tests {
                 contradiction,
                 scatter: false,
                 repeated,
+                often: false,
                 unsteady: false,
             });
-            ClockFit { unmeasured, ..fit(400.0, 2100.0, 0.0, 0.05) }.is_scatter()
+            ClockFit { unmeasured, ..fit(400.0, 2100.0, 0.0, 0.05) }
         };
+        let is = |repeated, contradiction| of(repeated, contradiction).is_scatter();
         assert!(is(true, 1900.0) && !is(false, 1900.0) && !is(true, 2100.0));
+        let often = |repeated, contradiction| {
+            let fit = of(repeated, contradiction);
+            let unmeasured = fit.unmeasured.map(|without| Unmeasured { often: true, ..without });
+            ClockFit { unmeasured, ..fit }
+        };
+        assert!(often(true, 2100.0).is_scatter() && often(true, 2100.0).is_certainly_scatter());
+        assert!(!often(false, 1900.0).is_scatter() && !of(true, 1900.0).is_certainly_scatter());
     }
 
     #[test]
@@ -394,6 +410,7 @@ mod tests {
                 contradiction: 0.0,
                 scatter: false,
                 repeated: false,
+                often: false,
                 unsteady: false,
             });
             ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_better_unmeasured()
@@ -418,6 +435,7 @@ mod tests {
                 contradiction: 0.0,
                 scatter,
                 repeated: false,
+                often: false,
                 unsteady: false,
             });
             ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_scatter()
@@ -440,6 +458,7 @@ mod tests {
                 contradiction,
                 scatter: false,
                 repeated: false,
+                often: false,
                 unsteady: true,
             });
             ClockFit { unmeasured, ..fit(400.0, 2100.0, 0.0, 0.05) }
@@ -472,6 +491,7 @@ mod tests {
                 contradiction,
                 scatter: false,
                 repeated: false,
+                often: false,
                 unsteady: false,
             });
             let fit = |offset_error| ClockFit { unmeasured, offset_error, ..fit(0.0, 0.0, 0.0, 1.0) };

@@ -205,9 +205,10 @@ impl Estimator {
             let [gain, estimated] = [score.gain(&measured), estimated.gain(&score)];
             let scatter = recorded::are_scatter(&map.offsets);
             let repeated = recorded::repeat_as_scatter(&map.offsets);
+            let often = recorded::are_often(&map.offsets);
             let unsteady = recorded::are_unsteady(&map.offsets);
             let prompt_gain = prompt().map(|prompt| prompt.gain_of(&rows, recorded));
-            Unmeasured { gain, prompt_gain, estimated, anywhere, contradiction, scatter, repeated, unsteady }
+            Unmeasured { gain, prompt_gain, estimated, anywhere, contradiction, scatter, repeated, often, unsteady }
         });
         (taken.unwrap_or(view.now), without_steps)
     }

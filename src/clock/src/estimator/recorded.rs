@@ -89,6 +89,14 @@ pub(super) fn repeat_as_scatter(offsets: &[Vec<ClockOffset>]) -> bool {
     count >= REPEATED && deviation > 0.0 && by_chance && together && offsets.iter().all(|own| !own.is_empty())
 }
 
+/// Offsets of a clock from which on a drift shows in them: a line from zero is then more than [`BY_CHANCE`] standard errors of its slope, told by its own steps.
+const OFTEN: usize = 5;
+
+/// Whether each clock that was measured at all was measured that often.
+pub(super) fn are_often(offsets: &[Vec<ClockOffset>]) -> bool {
+    offsets.iter().all(|own| own.len() >= OFTEN || own.iter().all(|one| one.offset == 0))
+}
+
 /// How many times as large as what they change by offsets are at most that are hardly larger: those of 16 generated traces whose clocks show the same time were 0.7 to 1.3 times as large, those of simulated clocks that are 1 us apart 4.6 times.
 const UNSTEADY: f64 = 1.5;
 
@@ -409,6 +417,16 @@ mod tests {
         assert!(!are([&[120, 110, 130, 120], &[-70, 80, 10, -20]]), "all have the same error");
         assert!(!repeat_as_scatter(&[Vec::new(), offsets(&[60, -90, 20, 40])]), "nothing is known of some");
         assert!(!are([&[0, 0, 0, 0], &[0, 0, 0, 0]]));
+    }
+
+    #[test]
+    fn a_drift_shows_in_five_offsets() {
+        let offsets = |values: &[i64]| -> Vec<ClockOffset> {
+            (0..).zip(values).map(|(time, &offset)| ClockOffset { time, offset, standard_deviation: 0.0 }).collect()
+        };
+        let drifts = [offsets(&[0, 0]), offsets(&[0, 250, 500, 750, 1000]), offsets(&[0, -250, -500, -750, -1000])];
+        assert!(are_often(&drifts) && !repeat_as_scatter(&drifts));
+        assert!(!are_often(&[offsets(&[0, 0]), offsets(&[5, 7, -9, 3])]));
     }
 
     #[test]

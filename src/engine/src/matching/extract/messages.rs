@@ -24,13 +24,13 @@ impl Extractor<'_> {
         self.calls.is_none()
     }
 
-    /// An [`Event::MpiIsendComplete`](clc_trace::Event::MpiIsendComplete).
+    /// An [`Event::MpiIsendComplete`].
     #[inline(always)]
     pub fn sent(&mut self, request: u64) {
         self.send_requests.remove(request);
     }
 
-    /// An [`Event::MpiIrecvRequest`](clc_trace::Event::MpiIrecvRequest), number `number` of its location.
+    /// An [`Event::MpiIrecvRequest`], number `number` of its location.
     ///
     /// # Errors
     /// There are too many receives.
