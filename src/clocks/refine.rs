@@ -45,8 +45,8 @@ pub struct RefineOptions {
 /// Looks at the messages with the same division of nodes, at most: no estimate goes on for ever. Levels and jumps take some thirty.
 const MOST_LOOKS: usize = 200;
 
-/// Estimated clocks have run away that make a location last longer than recorded ones do, from its first event to its last, by more than a twentieth and a thousandth of a second: messages do not tell the rate that
-/// clocks have in common, and crystals differ by less than 0.1 %. Those that are set apart make the run longer without that: each may count from the begin of its process.
+/// Estimated clocks have run away that make the longest location, from its first event to its last, last longer than recorded ones do by more than a twentieth and a thousandth of a second: messages do not tell the rate that
+/// clocks have in common, and crystals differ by less than 0.1 %. Those that are set apart make the run longer without that: each may count from the begin of its process. One that stood still makes its own locations longer.
 const LONGER: i64 = 20;
 const LONGER_PER_SECOND: u64 = 1000;
 /// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
@@ -379,7 +379,7 @@ impl<'a> Estimation<'a> {
             return Ok(Selected::for_want_of_others(OUT_OF_RANGE.to_owned()));
         };
         if self.has_run_away(transport, loaded, &refined)? {
-            let reason = "the estimate has run away: some process would last longer by a twentieth or more";
+            let reason = "the estimate has run away: processes would last longer by a twentieth or more";
             return Ok(Selected::for_want_of_others(reason.to_owned()));
         }
         let selected = choose(transport, opened.workers, loaded, &refined, self.judged_as, fit, resolution)?;
@@ -394,7 +394,7 @@ impl<'a> Estimation<'a> {
         Ok(selected)
     }
 
-    /// Whether a location lasts too long under other clocks. Collective over the analysis ranks.
+    /// Whether the location that lasts longest lasts too long under other clocks. Collective over the analysis ranks.
     fn has_run_away(
         &self,
         transport: &mut dyn Transport,
@@ -402,17 +402,16 @@ impl<'a> Estimation<'a> {
         refined: &RefinedClocks,
     ) -> Result<bool> {
         let recorded = RefinedClocks::new(&self.map, &[])?;
-        let mut away = false;
+        let mut longest = [0; 2];
         for (local, locations) in loaded.locations.iter().enumerate() {
             let number = loaded.program.number(LocalTimeline::at(local));
             for ends in locations.iter().filter_map(|location| location.summary.time_span) {
-                let [recorded, estimated] = [&recorded, refined].map(|clocks| duration_by(clocks.of(number), ends));
-                away |= has_run_away(recorded, estimated, self.inputs.resolution());
+                let lasts = [&recorded, refined].map(|clocks| duration_by(clocks.of(number), ends));
+                longest = [longest[0].max(lasts[0]), longest[1].max(lasts[1])];
             }
         }
-        let mut any = [i64::from(away)];
-        transport.all_reduce(ReduceOp::Max, &mut any)?;
-        Ok(any[0] != 0)
+        transport.all_reduce(ReduceOp::Max, &mut longest)?;
+        Ok(has_run_away(longest[0], longest[1], self.inputs.resolution()))
     }
 
     /// The recorded clocks for a `reason`, or the times as they were recorded if all processes share a clock.
@@ -485,7 +484,7 @@ fn duration_by(clock: &Clock, (first, last): (u64, u64)) -> i64 {
     at(last).saturating_sub(at(first))
 }
 
-/// Whether estimated clocks have run away by which a location that recorded ones let last so long lasts so long; `resolution` is in ticks per second.
+/// Whether estimated clocks have run away by which locations last so long, and by recorded ones so long, those that last longest; `resolution` is in ticks per second.
 fn has_run_away(recorded: i64, estimated: i64, resolution: u64) -> bool {
     let slack = (resolution / LONGER_PER_SECOND) as i64;
     estimated > recorded.saturating_add(recorded / LONGER).saturating_add(slack)
