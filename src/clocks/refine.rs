@@ -94,15 +94,17 @@ pub(crate) fn refine(
             _ => {}
         }
     }
+    // A few messages let curves follow any of them: lines are simpler, if they leave less.
     if inputs.recorded.is_empty() && options.presync == Method::Auto {
         for method in [Method::Hull, Method::Regression] {
-            let Some(taken) = selected.as_ref().filter(|selected| selected.leaves_some()) else { break };
+            let untried = estimation.method != method;
+            let Some(taken) = selected.as_ref().filter(|selected| untried && selected.leaves_some()) else { continue };
             loaded.retime_by_locations(opened.workers);
             let mut lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
             let straight = lines.settle(transport, loaded, options)?;
             current = false;
             if let Some(straight) = straight.filter(|straight| straight.leaves_less_than(taken)) {
-                let reason = format!("curves would leave {}; {}", taken.violations_left(), straight.reason);
+                let reason = format!("another estimate would leave {}; {}", taken.violations_left(), straight.reason);
                 (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
             }
         }

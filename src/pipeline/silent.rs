@@ -50,7 +50,7 @@ pub(crate) fn calls_without_records(
     if sampled {
         let sample = look(opened, loaded, &names, |location| Some((location.summary.events / SAMPLED).max(FEW)));
         let sample = agree(transport, sample)?;
-        let suspicious = never_recorded(transport, sample)?;
+        let suspicious = never_recorded(transport, &sample)?;
         names.retain(|_, name| suspicious.contains(name));
         if names.is_empty() {
             return Ok(BTreeMap::new());
@@ -58,12 +58,10 @@ pub(crate) fn calls_without_records(
     }
     let all = look(opened, loaded, &names, |_| None);
     let all = agree(transport, all)?;
-    let silent: BTreeMap<String, u64> =
-        all.iter().map(|(&name, counts)| (name.to_owned(), counts.silent)).filter(|(_, count)| *count > 0).collect();
-    let never = never_recorded(transport, all)?;
-    let calls = silent.into_iter().map(|(name, count)| {
-        let never = never.contains(&name);
-        (name, SilentCalls { count, never })
+    let never = never_recorded(transport, &all)?;
+    let calls = all.into_iter().filter(|(_, counts)| counts.silent > 0).map(|(name, counts)| {
+        let calls = SilentCalls { count: counts.silent, never: never.contains(name) };
+        (name.to_owned(), calls)
     });
     Ok(calls.filter(|(_, calls)| calls.never || !sampled).collect())
 }
@@ -120,12 +118,12 @@ fn look<'a>(
 }
 
 /// The names of which there are instances, but none with a record at any rank; the list has the same names on all ranks. Collective over the analysis ranks.
-fn never_recorded(transport: &mut dyn Transport, counts: BTreeMap<&str, InstanceCounts>) -> Result<BTreeSet<String>> {
+fn never_recorded(transport: &mut dyn Transport, counts: &BTreeMap<&str, InstanceCounts>) -> Result<BTreeSet<String>> {
     let occurs = |counts: &InstanceCounts| [counts.silent, counts.recorded].map(|count| i64::from(count > 0));
     let mut all: Vec<i64> = counts.values().flat_map(occurs).collect();
     transport.all_reduce(ReduceOp::Max, &mut all)?;
-    let never = counts.into_keys().zip(all.chunks(2)).filter(|(_, occurs)| *occurs == [1, 0]);
-    Ok(never.map(|(name, _)| name.to_owned()).collect())
+    let never = counts.keys().zip(all.chunks(2)).filter(|(_, occurs)| *occurs == [1, 0]);
+    Ok(never.map(|(name, _)| (*name).to_owned()).collect())
 }
 
 /// Collective operations that block, without those of neighbours.

@@ -14,6 +14,7 @@ const UNSEEN_DRIFT: f64 = 1e-3;
 /// How many times as far as it did where it was observed, in as long, a clock may have gone astray while nothing was; what counts as much longer.
 const LIKE_THAT: f64 = 4.0;
 const LONGER: usize = 4;
+
 /// Fewest windows with messages that tell the drift of a clock. Chosen by hand: from fewer, a drift is mostly noise, which would be continued; with a
 /// larger number, more clocks are continued without any.
 const FEWEST: usize = 8;
@@ -60,7 +61,8 @@ pub(super) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[b
     }
 }
 
-/// Brings an estimate to the recorded offsets that are beyond or between its observations: by as much as it is off by more than these may be, linearly less towards the next window with messages of the clock.
+/// Brings an estimate to the recorded offsets that are beyond or between its observations: by as much as it is off by more than these may be, linearly less towards the next window with messages of the clock; but by no more than
+/// a clock may have gone astray in between, which is observed to `precision`.
 /// Windows with messages stay as they are.
 pub(super) fn bridge(rows: &mut Offsets, observed: &[Vec<bool>], anchors: &[Anchor], grid: &Grid, precision: f64) {
     for own in anchors.chunk_by(|one, other| one.clock == other.clock) {
@@ -77,7 +79,7 @@ pub(super) fn bridge(rows: &mut Offsets, observed: &[Vec<bool>], anchors: &[Anch
 }
 
 /// By how much a row is to change at a recorded offset, if there is nothing observed there but elsewhere.
-fn miss(row: &[f64], observed: &[bool], anchor: &Anchor, grid: &Grid, known_to: f64) -> Option<(usize, f64)> {
+fn miss(row: &[f64], observed: &[bool], anchor: &Anchor, grid: &Grid, precision: f64) -> Option<(usize, f64)> {
     let window = anchor.window as usize;
     let before = observed.get(..=window)?.iter().rev().position(|seen| *seen);
     let after = observed.get(window..)?.iter().position(|seen| *seen);
@@ -86,7 +88,7 @@ fn miss(row: &[f64], observed: &[bool], anchor: &Anchor, grid: &Grid, known_to: 
     let known = if anchor.bound > 0.0 { anchor.bound } else { anchor.sigma };
     let beyond = miss.signum() * (miss.abs() - known).max(0.0);
     let most = UNSEEN_DRIFT * grid.width as f64 * gap as f64;
-    let most = wandered(row, observed, gap).map_or(most, |wandered| most.min(LIKE_THAT * wandered + known_to));
+    let most = wandered(row, observed, gap).map_or(most, |wandered| most.min(LIKE_THAT * wandered + precision));
     Some((window, beyond.clamp(-most, most)))
 }
 
