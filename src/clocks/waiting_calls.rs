@@ -2,6 +2,7 @@
 
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
+use clc_archive::RegionVisitor;
 use clc_clock::RANGE;
 use clc_clock::both_sides::wanted;
 use clc_clock::waits::{OneWayDirections, QuickestWaits};
@@ -13,7 +14,8 @@ use clc_engine::matching::sync::SyncKind;
 use clc_engine::replay::calls::{CallSearch, ObservedTimes, WaitingCall, WaitingCalls, observe_waits};
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{Event, EventNumber, Result, Ticks, TimelineNumber};
+use clc_trace::{Event, EventNumber, Result, Ticks};
+use std::iter::Peekable;
 
 /// A receive whose message was there takes about as long as the quickest ones of its timeline. It waited if it took this many times as long; at least and
 /// at most so many seconds are asked for. Assumed, as is [`BLOCKED`]: calls that did not wait differ by cache misses and interrupts, which are below these
@@ -145,52 +147,60 @@ fn scan_calls(
     clocks: &[u32],
     wanted: &OneWayDirections,
 ) -> Result<Vec<WaitingCalls>> {
+    let messages = &loaded.program.messages;
+    let own = |timeline: LocalTimeline| clocks[loaded.program.number(timeline)];
+    let sought = |pair: (u32, u32)| wanted.asks_for_messages(pair).then(|| wanted.late.contains(&pair));
+    let channels = SoughtChannels {
+        outgoing: messages.outgoing.iter().map(|end| sought((own(end.source), clocks[end.destination]))).collect(),
+        incoming: messages.incoming.iter().map(|end| sought((clocks[end.source], own(end.destination)))).collect(),
+    };
     opened.workers.run(loaded.locations.len(), &Silent, |local, _| {
-        of_timeline(opened, loaded, clocks, wanted, LocalTimeline::at(local))
+        of_timeline(opened, loaded, &channels, LocalTimeline::at(local))
     })
+}
+
+/// By channel: whether its messages are looked for, and if so, whether messages between its clocks are often late.
+struct SoughtChannels {
+    outgoing: Vec<Option<bool>>,
+    incoming: Vec<Option<bool>>,
+}
+
+impl SoughtChannels {
+    /// The same of an event that communicates on a channel.
+    fn of(&self, (kind, channel): (SyncKind, usize)) -> Option<bool> {
+        match kind {
+            SyncKind::Send => self.outgoing.get(channel).copied().flatten(),
+            SyncKind::Receive => self.incoming.get(channel).copied().flatten(),
+            _ => None,
+        }
+    }
 }
 
 fn of_timeline(
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    clocks: &[u32],
-    wanted: &OneWayDirections,
+    channels: &SoughtChannels,
     local: LocalTimeline,
 ) -> Result<WaitingCalls> {
     let program = &loaded.program;
     let timeline = &program.timelines[local];
-    let own = clocks[program.number(local)];
-    let clock = |timeline: TimelineNumber| clocks[timeline];
-    let pair = |(kind, link): (SyncKind, usize)| match kind {
-        SyncKind::Send => program.messages.outgoing.get(link).map(|end| (own, clock(end.destination))),
-        SyncKind::Receive => program.messages.incoming.get(link).map(|end| (clock(end.source), own)),
-        _ => None,
-    };
-    // Whether it is looked for, and whether messages between its clocks are often late.
-    let sought = |part: (SyncKind, usize)| {
-        let pair = pair(part)?;
-        wanted.asks_for_messages(pair).then(|| wanted.late.contains(&pair))
-    };
-    let events = timeline.parts().enumerate().filter_map(|(event, part)| Some((event, sought(part)?)));
+    let events = timeline.parts().enumerate().filter_map(|(event, part)| Some((event, channels.of(part)?)));
     let mut events: Vec<(u32, EventNumber, u32, bool)> =
         events.map(|(event, late)| (timeline.location(event), timeline.number(event), event as u32, late)).collect();
     events.sort_unstable();
     let mut found: Vec<TimedCall> = Vec::new();
     for (number, location) in (0..).zip(&loaded.locations[local]) {
         let begin = events.partition_point(|event| event.0 < number);
-        let mut events = events[begin..].iter().take_while(|event| event.0 == number).peekable();
-        if events.peek().is_none() {
+        let events = events[begin..].iter().take_while(|event| event.0 == number);
+        let wanted = events.map(|&(_, number, event, late)| WantedCall { number, event, late });
+        let mut wanted = wanted.peekable();
+        if wanted.peek().is_none() {
             continue;
         }
         let id = opened.definitions.locations[location.index].id;
         let definitions = opened.archive.local_definitions(id)?;
-        let mut open = OpenRegions { regions: Vec::new(), found };
-        let scanned = opened.archive.scan_with(id, &definitions, |number, raw, event| {
-            open.event(raw.min(RANGE as u64), event, || {
-                events.next_if(|wanted| wanted.1 == number).map(|wanted| (wanted.2, wanted.3))
-            });
-            Ok(())
-        });
+        let mut open = OpenRegions { regions: Vec::new(), wanted, found };
+        let scanned = opened.archive.scan_regions(id, &definitions, &mut open);
         scanned.map_err(|error| error.in_file(&opened.archive.event_path(id)).at_location(id))?;
         found = open.found;
     }
@@ -203,53 +213,62 @@ fn of_timeline(
     Ok(calls)
 }
 
-/// The regions that a location is in, and what was found in those that it has left.
-struct OpenRegions {
+/// An event whose message is looked for.
+struct WantedCall {
+    number: EventNumber,
+    /// Its number in the timeline.
+    event: u32,
+    /// Whether such messages are often late.
+    late: bool,
+}
+
+/// The regions that a location is in, the events to come whose messages are looked for, and what was found in the regions that it has left.
+struct OpenRegions<W: Iterator<Item = WantedCall>> {
     regions: Vec<CommunicatingRegion>,
+    wanted: Peekable<W>,
     found: Vec<TimedCall>,
 }
 
-impl OpenRegions {
-    /// Takes in one event; `wanted` says, of an event that synchronises, its number in the timeline if its message is looked for, and whether such messages are often late.
-    fn event(&mut self, raw: u64, event: Event, wanted: impl FnOnce() -> Option<(u32, bool)>) {
-        match event {
-            Event::Enter(_) => {
-                self.regions.push(CommunicatingRegion { entered: raw, seen: 0, received: 0, call: None });
-            }
-            Event::Leave(_) => {
-                let closed = self.regions.pop().filter(CommunicatingRegion::tells);
-                if let Some((entered, mut found)) = closed.and_then(|region| Some((region.entered, region.call?))) {
-                    let other = if found.sends { raw } else { entered };
-                    found.call.other = other as i64;
-                    found.took = found.at.abs_diff(other) as i64;
-                    self.found.push(found);
-                }
-            }
-            Event::Other
-            | Event::MpiRequestTest(_)
-            | Event::Thread(_)
-            | Event::Parameter(_)
-            | Event::RmaOpCompleteBlocking(..) => {}
-            _ => {
-                let event_here = wanted();
-                let Some(region) = self.regions.last_mut() else { return };
-                region.seen += 1;
-                let (message, blocking, sends) = match event {
-                    Event::MpiSend(message) => (message, true, true),
-                    Event::MpiRecv(message) => (message, true, false),
-                    Event::MpiIrecv(message, _) => (message, false, false),
-                    _ => return,
-                };
-                region.received += u32::from(!sends);
-                if sends && region.received > 0 {
-                    return;
-                }
-                region.call = event_here.map(|(event, late)| {
-                    let call = WaitingCall { event, other: 0, length: message.length, blocking, waited: false };
-                    TimedCall { sends, late, at: raw, took: 0, call }
-                });
-            }
+/// A raw time that differences can be made of.
+fn within_range(raw: u64) -> u64 {
+    raw.min(RANGE as u64)
+}
+
+impl<W: Iterator<Item = WantedCall>> RegionVisitor for OpenRegions<W> {
+    fn entered(&mut self, raw: u64) {
+        let entered = within_range(raw);
+        self.regions.push(CommunicatingRegion { entered, seen: 0, received: 0, call: None });
+    }
+
+    fn left(&mut self, raw: u64) {
+        let closed = self.regions.pop().filter(CommunicatingRegion::tells);
+        if let Some((entered, mut found)) = closed.and_then(|region| Some((region.entered, region.call?))) {
+            let other = if found.sends { within_range(raw) } else { entered };
+            found.call.other = other as i64;
+            found.took = found.at.abs_diff(other) as i64;
+            self.found.push(found);
         }
+    }
+
+    fn event(&mut self, number: EventNumber, raw: u64, event: Event) -> Result<()> {
+        let wanted = self.wanted.next_if(|wanted| wanted.number == number);
+        let Some(region) = self.regions.last_mut() else { return Ok(()) };
+        region.seen += 1;
+        let (message, blocking, sends) = match event {
+            Event::MpiSend(message) => (message, true, true),
+            Event::MpiRecv(message) => (message, true, false),
+            Event::MpiIrecv(message, _) => (message, false, false),
+            _ => return Ok(()),
+        };
+        region.received += u32::from(!sends);
+        if sends && region.received > 0 {
+            return Ok(());
+        }
+        region.call = wanted.map(|WantedCall { event, late, .. }| {
+            let call = WaitingCall { event, other: 0, length: message.length, blocking, waited: false };
+            TimedCall { sends, late, at: within_range(raw), took: 0, call }
+        });
+        Ok(())
     }
 }
 

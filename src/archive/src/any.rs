@@ -3,7 +3,7 @@
 //! Each method decides on the format once per file; the loops over events belong to the formats.
 
 use crate::native::{self, NativeTrace};
-use crate::{Marker, ScanSummary, Sibling, SynchronisationVisitor, TimeMap, copy};
+use crate::{Marker, RegionVisitor, ScanSummary, Sibling, SynchronisationVisitor, TimeMap, copy};
 use crate::{WRITTEN_LIST, truth};
 use clc_otf2::{LocalDefinitions, Otf2Archive};
 use clc_trace::{
@@ -275,6 +275,37 @@ impl Archive {
             Archive::Otf2(archive) => archive.scan_synchronisation(location, local, regions, visitor),
             Archive::Native(trace) => {
                 trace.scan_with(location, |number, time, event| visitor.event(number, time, event))
+            }
+        }
+    }
+
+    /// Shows a visitor the regions of a location and its events that take part in synchronisation.
+    ///
+    /// # Errors
+    /// As [`Archive::scan_with`].
+    pub fn scan_regions(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        visitor: &mut impl RegionVisitor,
+    ) -> Result<()> {
+        match self {
+            Archive::Otf2(archive) => archive.scan_regions(location, local, visitor),
+            Archive::Native(trace) => {
+                let visit = |number, time, event| {
+                    match event {
+                        Event::Enter(_) => visitor.entered(time),
+                        Event::Leave(_) => visitor.left(time),
+                        Event::Other
+                        | Event::MpiRequestTest(_)
+                        | Event::Thread(_)
+                        | Event::Parameter(_)
+                        | Event::RmaOpCompleteBlocking(..) => {}
+                        _ => visitor.event(number, time, event)?,
+                    }
+                    Ok(())
+                };
+                trace.scan_with(location, visit).map(|_| ())
             }
         }
     }

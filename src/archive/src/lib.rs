@@ -25,6 +25,6 @@ pub const WRITTEN_LIST: &str = ".clc-replay";
 
 pub use any::{Archive, Format, directory_of};
 pub use clc_otf2::{
-    ConversionLoss, Lost, MappedFile, Marker, MarkerScope, ScanSummary, Sibling, SiblingKind, SynchronisationVisitor,
-    TimeMap, copy, mapped_at, open_file,
+    ConversionLoss, Lost, MappedFile, Marker, MarkerScope, RegionVisitor, ScanSummary, Sibling, SiblingKind,
+    SynchronisationVisitor, TimeMap, copy, mapped_at, open_file,
 };

@@ -88,6 +88,7 @@ mod metric_definitions;
 mod metrics;
 mod options;
 mod region_roles;
+mod regions;
 mod rewrite;
 mod scan;
 mod siblings;
@@ -118,6 +119,7 @@ pub use local::{IdMap, LocalDefinitions};
 pub use metrics::NodeMetrics;
 pub use options::CreateOptions;
 pub use region_roles::JOINED_POLLS;
+pub use regions::RegionVisitor;
 
 pub use conversion_loss::{ConversionLoss, Lost};
 pub use mapped::{MappedFile, mapped_at, open_file};

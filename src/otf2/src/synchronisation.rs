@@ -10,15 +10,15 @@ use crate::source::Source;
 use clc_trace::{Event, EventNumber, LocationId, RegionId, Result};
 
 /// Types of records.
-const ENTER: u8 = 12;
-const LEAVE: u8 = 13;
+pub(crate) const ENTER: u8 = 12;
+pub(crate) const LEAVE: u8 = 13;
 const MPI_SEND: u8 = 14;
 const MPI_ISEND: u8 = 15;
 const MPI_ISEND_COMPLETE: u8 = 16;
 const MPI_IRECV_REQUEST: u8 = 17;
 
 /// [`synchronises`] of every type.
-static SYNCHRONISES: [bool; 256] = {
+pub(crate) static SYNCHRONISES: [bool; 256] = {
     let mut types = [false; 256];
     let mut kind = 0;
     while kind < 256 {
