@@ -335,9 +335,9 @@ pub struct CommonOptions {
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,
 
-    /// Threads for reading and writing event files, at most 1024 [default: one per core, up to 16; 1 under mpirun]
+    /// Threads for reading and writing event files, at most 1024 and 32 per core [default: one per core, up to 16; 1 under mpirun]
     ///
-    /// They are also used for clock estimation, for the corrections of the processes and by analyze; the forward replay is single-threaded. The result does
+    /// They are also used for clock estimation, for the corrections of the processes and by analyze; a replay is done by one thread, and its mirror image at the same time by another one. The result does
     /// not depend on their number. Under a launcher the ranks already share the cores of a node; specify more if each has several cores.
     #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = values::threads)]
     pub threads: Option<NonZero<usize>>,

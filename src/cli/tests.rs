@@ -120,7 +120,7 @@ fn usage_errors_are_one_line_and_status_2() {
     assert!(refusal("--gamma 2 t").contains("0.5..=1"));
     assert!(refusal("--slope 0 t").contains("1e-6..=1"));
     assert!(refusal("--max-passes 0 t").contains("1..=100"));
-    assert!(refusal("--max-error 0.5 t").contains("impossible"));
+    assert!(refusal("--max-error 0.5 t").contains("no error is below 1"));
     assert!(refusal("--presync cubic t").contains("linear"));
     assert!(refusal("--log loud t").contains("not a level"));
     assert!(refusal("--dry-run -o out t").contains("--output"));

@@ -196,7 +196,7 @@ pub(super) fn slope(text: &str) -> Parsed<Slope> {
 pub(super) fn max_error(text: &str) -> Parsed<ErrorLimit> {
     let (numerator, denominator) = Decimal::parse(text)?.ratio();
     ErrorLimit::from_ratio(numerator, denominator)
-        .ok_or_else(|| format!("{text} is not in 1..=16777215: an error below 1 is impossible"))
+        .ok_or_else(|| format!("{text} is not in 1..=16777215 (no error is below 1)"))
 }
 
 /// Checks a level, or a filter in the syntax of RUST_LOG (`warn,clc_engine::replay=debug`).

@@ -110,10 +110,12 @@ pub(crate) struct Selected {
     pub without_estimate: bool,
     /// Whether an estimate was refused although the clocks that were taken leave violations.
     pub refused: bool,
-    /// What the recorded clocks leave, and what the estimated ones do, if these were taken.
+    /// What the recorded clocks leave, and what those do that were taken; none where that was not counted.
     pub left: Option<[ViolationsLeft; 2]>,
     /// Whether these are known to better than the worst that they leave.
     pub telling: bool,
+    /// Whether the recorded clocks were kept although they cannot be right, by what they leave.
+    pub hopeless: bool,
 }
 
 impl Selected {
@@ -126,25 +128,29 @@ impl Selected {
             refused: false,
             left: None,
             telling: false,
+            hopeless: false,
         }
     }
 
-    /// The recorded clocks, which leave so many violations, since something speaks against the estimate.
-    pub(crate) fn refused(reason: String, left: u64) -> Selected {
-        Selected { refused: left > 0, ..Selected::recorded(reason) }
+    /// The recorded clocks, which leave these violations, since something speaks against the estimate.
+    fn refused(reason: String, left: ViolationsLeft, fit: &ClockFit) -> Selected {
+        let hopeless = left.are_of_wrong_clocks(fit);
+        Selected { refused: left.count > 0, left: Some([left; 2]), hopeless, ..Selected::recorded(reason) }
     }
 
     /// Whether estimated clocks were taken that leave more than a few of the violations: many of them, or ones that are worse than what the clocks are known to.
     pub(crate) fn leaves_some(&self) -> bool {
-        self.left.is_some_and(|[before, after]| {
-            let part = if self.telling { EXPLAINED } else { MOSTLY };
-            after.count > before.count / part
-        })
+        self.clocks == SelectedClocks::Estimated
+            && self.left.is_some_and(|[before, after]| {
+                let part = if self.telling { EXPLAINED } else { MOSTLY };
+                after.count > before.count / part
+            })
     }
 
     /// Whether estimated clocks were taken that leave no more violations than others, and none that is half as bad as the worst of those.
     pub(crate) fn leaves_less_than(&self, others: &Selected) -> bool {
-        self.left.zip(others.left).is_some_and(|([_, own], [_, others])| own.is_less_than(&others))
+        self.clocks == SelectedClocks::Estimated
+            && self.left.zip(others.left).is_some_and(|([_, own], [_, others])| own.is_less_than(&others))
     }
 
     /// The violations that the estimated clocks leave, in words.
@@ -216,7 +222,7 @@ pub(crate) fn choose(
     if after > before {
         let reason =
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
-        return Ok(Selected::refused(reason, before));
+        return Ok(Selected::refused(reason, left, &fit));
     }
     if automatic && left.tell_more(&fit) {
         let [worst, vague] = [left.worst, fit.vague].map(|ticks| duration(Ticks(ticks as i64).seconds(resolution)));
@@ -226,7 +232,7 @@ pub(crate) fn choose(
         )));
     }
     if automatic && let Some(objection) = objection(&fit, &left, &remains) {
-        return Ok(Selected::refused(objection, before));
+        return Ok(Selected::refused(objection, left, &fit));
     }
     let unclear = fit.gain.is_some_and(|gain| !gain.is_significant());
     let mut gain = fit.gain.map_or(String::new(), evidence);
@@ -346,6 +352,11 @@ impl ViolationsLeft {
     /// Whether an estimate from a few messages, or from late ones, is known less well than the violations are bad, which the logical clock corrects where they are.
     fn tell_more(&self, fit: &ClockFit) -> bool {
         self.count > 0 && self.worst < fit.vague && !fit.gain.is_some_and(|gain| gain.is_significant())
+    }
+
+    /// Whether these are violations of clocks that cannot be right: many, and receives are too early by far more than messages take in the mean over all of them.
+    fn are_of_wrong_clocks(&self, fit: &ClockFit) -> bool {
+        self.count >= MANY && fit.round_trips && self.mean > HOPELESS * fit.half_trip
     }
 
     /// Whether clocks are so wrong, beside others that leave the violations `remaining`, that this is evidence enough.

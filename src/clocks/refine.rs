@@ -94,17 +94,23 @@ pub(crate) fn refine(
             _ => {}
         }
     }
-    // A few messages let curves follow any of them: lines are simpler, if they leave less.
-    if inputs.recorded.is_empty() && options.presync == Method::Auto {
+    // A few messages let curves follow any of them: lines are simpler, if they leave less. And where recorded clocks cannot be right, the better of all is taken.
+    let hopeless = selected.as_ref().is_some_and(|selected| selected.hopeless) && !inputs.recorded.is_empty();
+    if (inputs.recorded.is_empty() || hopeless) && options.presync == Method::Auto {
         for method in [Method::Hull, Method::Regression] {
             let untried = estimation.method != method;
-            let Some(taken) = selected.as_ref().filter(|selected| untried && selected.leaves_some()) else { continue };
+            let wanting = |selected: &&Selected| selected.leaves_some() || hopeless;
+            let Some(taken) = selected.as_ref().filter(|_| untried).filter(wanting) else { continue };
             loaded.retime_by_locations(opened.workers);
-            let mut lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
+            let lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
+            let mut lines = Estimation { judged_as: if hopeless { method } else { options.presync }, ..lines };
             let straight = lines.settle(transport, loaded, options)?;
             current = false;
             if let Some(straight) = straight.filter(|straight| straight.leaves_less_than(taken)) {
-                let reason = format!("another estimate would leave {}; {}", taken.violations_left(), straight.reason);
+                let refused = format!("{}, but these cannot be right", taken.reason);
+                let left = || format!("another estimate would leave {}", taken.violations_left());
+                let before = if taken.clocks == SelectedClocks::Recorded { refused } else { left() };
+                let reason = format!("{before}; {}", straight.reason);
                 (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
             }
         }

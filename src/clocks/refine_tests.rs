@@ -44,12 +44,12 @@ fn clocks_that_make_a_run_a_twentieth_longer_have_run_away() {
 
 #[test]
 fn straight_lines_may_do_where_an_estimate_was_refused_or_there_was_none() {
-    let refused = || Selected::refused("worse".to_owned(), 3);
+    let refused = || Selected { refused: true, ..Selected::recorded("worse".to_owned()) };
     let may = may_be_straight;
     assert!(may(Method::Auto, &refused()) && may(Method::Auto, &Selected::for_want_of_others(String::new())));
     assert!(!may(Method::Network, &refused()) && may(Method::Network, &Selected::for_want_of_others(String::new())));
     // Nothing is wrong with the recorded clocks, others were taken, or lines were asked for.
-    assert!(!may(Method::Auto, &Selected::refused("no need".to_owned(), 0)));
+    assert!(!may(Method::Auto, &Selected::recorded("no need".to_owned())));
     assert!(!may(Method::Auto, &Selected { clocks: SelectedClocks::Estimated, ..refused() }));
     assert!(!may(Method::Hull, &Selected::for_want_of_others(String::new())));
 }

@@ -1,6 +1,7 @@
 //! Snapshot-like tests of the renderings, and of their documentation.
 
 use super::{sample, *};
+use clc_clock::Method;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -47,6 +48,17 @@ fn a_violation_that_is_left_is_shouted() {
     let text = text(&report);
     assert!(text.starts_with("clc-replay 0.1.0: VIOLATED\n123 violations left in 1,238,888 communications.\n"));
     assert!(text.contains("Worst LEFT: a message, 4.50 us too early"));
+}
+
+#[test]
+fn an_estimate_that_is_in_use_has_a_before_and_an_after() {
+    let mut report = sample::corrected();
+    assert!(text(&report).contains("the estimate, which is not in use, in 512 windows of"));
+    report.clocks.as_mut().unwrap().chosen = Method::Network;
+    let text = text(&report);
+    narrow(&text);
+    assert!(text.contains(" estimated in 512 windows of 250 ms"), "{text}");
+    assert!(text.contains("disagreement of clocks, all pairs: 15.0 us before, 250 ns after"), "{text}");
 }
 
 #[test]

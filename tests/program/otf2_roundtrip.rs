@@ -1,7 +1,9 @@
 //! OTF2 archives written from nothing and written again, judged by otf2-print and the Python bindings of libotf2.
 
 use crate::otf2_sample::{EVENTS, PROCESSES, create, create_with, definitions, event, offsets, options, time};
-use clc_otf2::{ArchiveWriter, ByteOrder, CreateOptions, FieldWriter, Otf2Archive, TimeMap};
+use clc_otf2::{
+    ArchiveWriter, ByteOrder, CreateOptions, EventRecord, FieldWriter, Otf2Archive, Stamp, TimeMap, UNDEFINED_TIME,
+};
 use clc_trace::{ClockProperties, CommMembers, Event, EventNumber, LocationId, MpiRank, RegionId, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -452,6 +454,31 @@ fn records_of_any_type_pass_through() {
 }
 
 #[test]
+fn a_flush_without_a_stop_time_keeps_none() {
+    let mut map = By(|_, old| old + 5);
+    assert_eq!(map.recorded_stop(EventNumber(1), 100), 105);
+    assert_eq!(map.recorded_stop(EventNumber(1), UNDEFINED_TIME), UNDEFINED_TIME);
+    // Through a file of each format.
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let (definitions, _) = recorded()[0].read_definitions().unwrap();
+    let location = definitions.locations[0].id;
+    let writer = ArchiveWriter::create(&place("flushed"), "traces", options(ByteOrder::Little)).unwrap();
+    let mut events = writer.events(location).unwrap();
+    events.record(10, &EventRecord::BufferFlush { stop_time: Stamp(UNDEFINED_TIME) }).unwrap();
+    events.record(20, &EventRecord::BufferFlush { stop_time: Stamp(30) }).unwrap();
+    let count = events.finish().unwrap();
+    writer.local_definitions(location, &[]).unwrap();
+    writer.finish(&definitions, &HashMap::from([(location, count)])).unwrap();
+    let archive = Otf2Archive::open(&place("flushed")).unwrap();
+    std::fs::create_dir_all(place("moved").join("traces")).unwrap();
+    archive.rewrite_events(location, &place("moved"), &mut map).unwrap();
+    let moved = std::fs::read(place("moved").join("traces").join(format!("{}.evt", location.0))).unwrap();
+    let has = |time: u64| moved.windows(8).any(|bytes| bytes == time.to_le_bytes());
+    assert!(has(15) && has(25) && has(35) && has(UNDEFINED_TIME) && !has(UNDEFINED_TIME - 1));
+}
+
+#[test]
 fn thousands_of_files_can_be_written_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let writer = ArchiveWriter::create(&directory.path().join("many"), "traces", options(ByteOrder::Little)).unwrap();
@@ -483,7 +510,19 @@ fn times_that_would_decrease_are_refused() {
 fn what_is_no_archive_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let message = |path: &Path| Otf2Archive::open(path).unwrap_err().to_string();
+    let hint = |path: &Path| Otf2Archive::open(path).unwrap_err().hint.unwrap_or_default();
     assert!(message(directory.path()).contains("no OTF2 anchor file"));
+    assert_eq!(hint(directory.path()), "");
+    // The parent of an archive; what a killed recording leaves; a profile.
+    let parent = directory.path().join("parent");
+    std::fs::create_dir_all(parent.join("run/traces")).unwrap();
+    std::fs::write(parent.join("run/traces.otf2"), "text").unwrap();
+    assert!(hint(&parent).ends_with("parent/run/traces.otf2 is one"), "{}", hint(&parent));
+    std::fs::remove_file(parent.join("run/traces.otf2")).unwrap();
+    std::fs::write(parent.join("run/traces/0.evt"), "").unwrap();
+    assert!(hint(&parent.join("run")).contains("may not have come to its end"), "{}", hint(&parent.join("run")));
+    std::fs::write(directory.path().join("profile.cubex"), "").unwrap();
+    assert!(hint(directory.path()).contains("SCOREP_ENABLE_TRACING=true"));
     assert!(message(&directory.path().join("none")).contains("the trace does not exist"));
     std::fs::write(directory.path().join("a.otf2"), "text").unwrap();
     assert!(message(directory.path()).contains("not an OTF2 anchor"));

@@ -246,6 +246,23 @@ fn nor_is_a_non_blocking_one_complete() {
 }
 
 #[test]
+fn a_request_that_is_freed_is_not_complete() {
+    // Perfect clocks: the receive is posted long after nobody asks for the send any more.
+    let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };
+    let sends = |k: i64| {
+        let t = 1000 * k;
+        let begin = call("MPI_Issend", t, t + 3, &[(t + 1, Event::MpiIsend(message(1), 3))]);
+        [begin, call("MPI_Request_free", t + 10, t + 12, &[(t + 11, Event::MpiIsendComplete(3))])].concat()
+    };
+    let receives =
+        |k: i64| call("MPI_Recv", 1000 * k + 500, 1000 * k + 510, &[(1000 * k + 509, Event::MpiRecv(message(0)))]);
+    let ends = ((1..=10).flat_map(sends).collect(), (1..=10).flat_map(receives).collect());
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace(&[(ends.0, 0), (ends.1, 0)]));
+    run(alone().args(["check", "--presync", "none"]).arg(&path)).expect(0, "check");
+}
+
+#[test]
 fn threads_that_overtake_each_other_wait_for_as_many_receives_as_sends() {
     // The second thread sends later, but what it sends is received first, and the next receive is posted when its send is over.
     let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) const REGIONS: u32 = 4;
 
 /// The names of all regions, by their ids.
-pub(crate) const REGION_NAMES: [&str; 27] = [
+pub(crate) const REGION_NAMES: [&str; 28] = [
     "region 0",
     "region 1",
     "region 2",
@@ -40,6 +40,7 @@ pub(crate) const REGION_NAMES: [&str; 27] = [
     "MPI_Send",
     "cuEventRecord",
     "cuEventSynchronize",
+    "MPI_Request_free",
 ];
 
 /// Regions of accelerators.

@@ -6,7 +6,9 @@
 //! `scripts/bench recordings` measures with such traces what simulated ones might not show.
 #![allow(clippy::print_stdout)]
 
-use clc_otf2::{ArchiveWriter, ClockOffset, CreateOptions, Error, EventRecord, Otf2Archive, Result, Stamp};
+use clc_otf2::{
+    ArchiveWriter, ClockOffset, CreateOptions, Error, EventRecord, Otf2Archive, Result, Stamp, UNDEFINED_TIME,
+};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -41,7 +43,7 @@ pub(crate) fn repeat(trace: &Path, times: u64, output: &Path) -> Result<u64> {
         for later in (0..times).map(|time| time * period) {
             for (time, record) in events {
                 let record = match record {
-                    EventRecord::BufferFlush { stop_time } => {
+                    EventRecord::BufferFlush { stop_time } if stop_time.0 != UNDEFINED_TIME => {
                         &EventRecord::BufferFlush { stop_time: Stamp(stop_time.0 + later) }
                     }
                     record => record,

@@ -251,8 +251,15 @@ fn find_anchor(directory: &Path) -> Result<PathBuf> {
     anchors.sort();
     match anchors.as_slice() {
         [anchor] => Ok(anchor.clone()),
-        [] => Err(Error { kind: ErrorKind::Missing, ..Error::new("no OTF2 anchor file (*.otf2) in this directory") }
-            .in_file(directory)),
+        [] => {
+            let error =
+                Error { kind: ErrorKind::Missing, ..Error::new("no OTF2 anchor file (*.otf2) in this directory") };
+            let error = error.in_file(directory);
+            Err(match without_anchor(directory) {
+                Some(hint) => error.hint(hint),
+                None => error,
+            })
+        }
         several => {
             let names: Vec<String> = several
                 .iter()
@@ -264,4 +271,30 @@ fn find_anchor(directory: &Path) -> Result<PathBuf> {
                 .hint("specify the one you mean"))
         }
     }
+}
+
+/// What a directory without an anchor file seems to be, for those who have named the wrong one or whose recording has no end.
+fn without_anchor(directory: &Path) -> Option<String> {
+    // The first ones are enough, whatever the directory is.
+    const MOST: usize = 256;
+    let inside = |directory: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut entries: Vec<PathBuf> = entries.take(MOST).collect();
+        entries.sort();
+        entries
+    };
+    let ends_in = |path: &Path, ending: &str| path.extension().is_some_and(|extension| extension == ending);
+    let here = inside(directory);
+    let below: Vec<PathBuf> = here.iter().filter(|path| path.is_dir()).flat_map(|path| inside(path)).collect();
+    if let Some(anchor) = below.iter().find(|path| ends_in(path, "otf2") && path.is_file()) {
+        return Some(format!("{} is one", anchor.display()));
+    }
+    if here.iter().chain(&below).any(|path| ends_in(path, "evt")) {
+        return Some(
+            "there are event files: tracers write the anchor file last, so the recording may not have come to its end"
+                .into(),
+        );
+    }
+    let profile = here.iter().any(|path| ends_in(path, "cubex"));
+    profile.then(|| "this is a profile; Score-P records a trace as well with SCOREP_ENABLE_TRACING=true".into())
 }

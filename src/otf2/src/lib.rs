@@ -126,7 +126,7 @@ pub use mapped::{MappedFile, mapped_at, open_file};
 pub use siblings::{Sibling, SiblingKind, copy, list};
 pub use summary::ScanSummary;
 pub use synchronisation::SynchronisationVisitor;
-pub use times::{Marker, MarkerScope, TimeMap};
+pub use times::{Marker, MarkerScope, TimeMap, UNDEFINED_TIME};
 
 /// What definitions, events and errors consist of: who only reads archives needs no other crate.
 pub use clc_trace::{

@@ -398,7 +398,7 @@ fn patch_flush(record: &Record<'_>, map: &mut impl TimeMap, into: &mut Vec<u8>) 
     into.clear();
     into.extend_from_slice(record.raw);
     if let Some(stop) = record.payload.first_chunk::<8>() {
-        let stop = map.flush_stop(record.event(), record.order.u64(*stop));
+        let stop = map.recorded_stop(record.event(), record.order.u64(*stop));
         let at = into.len() - record.payload.len();
         into[at..at + 8].copy_from_slice(&record.order.bytes(stop));
     }

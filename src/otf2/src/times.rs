@@ -2,6 +2,9 @@
 
 use clc_trace::{EventNumber, LocationId, Result};
 
+/// The time that says that there is none (OTF2_UNDEFINED_TIMESTAMP).
+pub const UNDEFINED_TIME: u64 = u64::MAX;
+
 /// New times for the events of one location.
 pub trait TimeMap {
     /// New time of event `number`, recorded at `time`; called in order.
@@ -24,6 +27,11 @@ pub trait TimeMap {
 
     /// New stop time of the `BufferFlush` event `number`, called after that event got its time, and before the next one.
     fn flush_stop(&mut self, number: EventNumber, stop: u64) -> u64;
+
+    /// The same of a stop time that may not have been recorded, and then stays [`UNDEFINED_TIME`].
+    fn recorded_stop(&mut self, number: EventNumber, stop: u64) -> u64 {
+        if stop == UNDEFINED_TIME { stop } else { self.flush_stop(number, stop) }
+    }
 }
 
 /// What a marker refers to (OTF2 `MarkerScope`).

@@ -112,10 +112,14 @@ pub(super) fn trace(report: &Report) -> String {
                 0 => format!("uncertainty up to {}", duration(all.uncertainty_seconds)),
                 unknown => format!("uncertainty unknown for {}", plural(unknown, "clock")),
             };
+            let (estimated, [before, after]) = match estimate.chosen {
+                Method::None | Method::Linear => ("the estimate, which is not in use,", ["recorded", "estimated"]),
+                _ => ("estimated", ["before", "after"]),
+            };
             line(
                 "",
                 format!(
-                    "estimated in {} of {}: drift up to {:.2} ppm, residual up to {}, {uncertainty}",
+                    "{estimated} in {} of {}: drift up to {:.2} ppm, residual up to {}, {uncertainty}",
                     plural(estimate.windows, "window"),
                     duration(estimate.window_seconds),
                     all.drift_ppm,
@@ -123,7 +127,7 @@ pub(super) fn trace(report: &Report) -> String {
                 ),
             );
             let left = |what: &str, recorded: f64, estimated: f64| {
-                format!("{what}: {} before, {} after", duration(recorded), duration(estimated))
+                format!("{what}: {} {before}, {} {after}", duration(recorded), duration(estimated))
             };
             let (recorded, estimated) = (estimate.skew_recorded_seconds, estimate.skew_estimated_seconds);
             line("", left("disagreement of clocks, all pairs", recorded, estimated));

@@ -45,9 +45,14 @@ impl Workers {
         Workers { threads: cores.min(Workers::DEFAULT_MOST) }
     }
 
-    /// At most `threads` of them, and no more than [`Workers::MOST`].
+    /// Most threads per core: beyond that, those that look for work take the core from the one that has some. (A thousand on two cores took seconds for what sixteen do in
+    /// hundredths of one.)
+    const PER_CORE: usize = 32;
+
+    /// At most `threads` of them, and no more than [`Workers::MOST`] or 32 per core.
     pub fn new(threads: NonZero<usize>) -> Workers {
-        Workers { threads: threads.get().min(Workers::MOST) }
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        Workers { threads: threads.get().min(Workers::MOST).min(Workers::PER_CORE * cores) }
     }
 
     /// How many there are at most.
@@ -231,7 +236,7 @@ mod tests {
     #[test]
     fn there_are_never_more_than_a_machine_has_use_for() {
         assert_eq!(workers(7).threads(), 7);
-        assert_eq!(workers(usize::MAX).threads(), Workers::MOST);
+        assert!((2..=Workers::MOST).contains(&workers(usize::MAX).threads()));
     }
 
     #[test]

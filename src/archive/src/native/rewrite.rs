@@ -127,7 +127,7 @@ impl EventBatch {
         map.events(self.first, &mut self.times)?;
         if let Some(NativeRecord::BufferFlush(stop)) = self.records.last_mut() {
             let number = self.first + (self.times.len() as u64 - 1);
-            *stop = map.flush_stop(number, *stop);
+            *stop = map.recorded_stop(number, *stop);
         }
         Ok(())
     }

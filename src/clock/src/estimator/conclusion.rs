@@ -147,7 +147,9 @@ impl Estimator {
                 && prompt().is_some_and(|prompt| prompt.prefer(rows, recorded))
                 && judge(rows).gain(&measured).is_hardly_a_loss()
         };
-        let hulls_excel = !unmeasured(map) && rivals.iter().any(excels);
+        // A tracer that knows of a common clock is believed where no message contradicts it: prompt round trips cannot tell how long either way takes.
+        let shared = recorded::are_none(&map.offsets);
+        let hulls_excel = !unmeasured(map) && !shared && rivals.iter().any(excels);
         let rivals = rivals.into_iter().map(|rival| (self.grounds(&rival, &view, seen, unmeasured(map)), rival));
         // Most lines are where no score helps them.
         let rivals = rivals.filter(|(grounds, _)| grounds.any());

@@ -97,6 +97,12 @@ pub(super) fn are_often(offsets: &[Vec<ClockOffset>]) -> bool {
     offsets.iter().all(|own| own.len() >= OFTEN || own.iter().all(|one| one.offset == 0))
 }
 
+/// Whether some offsets were recorded, and all of them are zero: what a tracer writes that takes processes to share a clock. No measurement is that exact, on clocks that count nanoseconds.
+pub(super) fn are_none(offsets: &[Vec<ClockOffset>]) -> bool {
+    let recorded = || offsets.iter().flatten();
+    recorded().next().is_some() && recorded().all(|one| one.offset == 0)
+}
+
 /// How many times as large as what they change by offsets are at most that are hardly larger: those of 16 generated traces whose clocks show the same time were 0.7 to 1.3 times as large, those of simulated clocks that are 1 us apart 4.6 times.
 const UNSTEADY: f64 = 1.5;
 
@@ -402,6 +408,13 @@ mod tests {
             !are(&[60, -90], 0.0) && !are_scatter(&[Vec::new(), offsets(&[1, -1], 9.0)]),
             "nothing is known of some"
         );
+    }
+
+    #[test]
+    fn offsets_that_are_all_zero_are_none() {
+        let of = |offset: i64| vec![ClockOffset { time: 5, offset, standard_deviation: 0.0 }];
+        assert!(are_none(&[of(0), of(0)]) && are_none(&[of(0), Vec::new()]));
+        assert!(!are_none(&[of(0), of(1)]) && !are_none(&[Vec::new(), Vec::new()]));
     }
 
     #[test]

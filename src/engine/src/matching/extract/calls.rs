@@ -12,6 +12,8 @@ pub enum SynchronisingCall {
     SynchronousRequest,
     /// Posts receives: `MPI_Recv`, `MPI_Sendrecv`, `MPI_Irecv`, `MPI_Start` and so on.
     Posts,
+    /// `MPI_Request_free`: a send request that ends in it is not complete, nobody asks for it any more.
+    FreesRequest,
     /// `MPI_Win_post`.
     WinPost,
     /// `MPI_Win_start`.
@@ -51,6 +53,7 @@ impl Calls {
                 "ssend" => SynchronisingCall::SynchronousSend,
                 "issend" => SynchronisingCall::SynchronousRequest,
                 "recv" | "sendrecv" | "sendrecv_replace" | "irecv" | "start" | "startall" => SynchronisingCall::Posts,
+                "request_free" => SynchronisingCall::FreesRequest,
                 "win_post" => SynchronisingCall::WinPost,
                 "win_start" => SynchronisingCall::WinStart,
                 "win_complete" => SynchronisingCall::WinComplete,
@@ -128,21 +131,31 @@ mod tests {
 
     #[test]
     fn calls_are_known_by_their_names() {
-        let names = ["main", "MPI_Ssend", "PMPI_Issend", "mpi_recv_", "MPI_Win_test", "MPI_Ssend_init", "pmpi"];
+        let names = [
+            "main",
+            "MPI_Ssend",
+            "PMPI_Issend",
+            "mpi_recv_",
+            "MPI_Win_test",
+            "mpi_request_free",
+            "MPI_Ssend_init",
+            "pmpi",
+        ];
         let regions = (0..).zip(names).map(|(id, name)| Region { id: RegionId(id), name: name.into() }).collect();
         let clock = ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None };
         let definitions = Definitions { regions, ..Definitions::empty(clock) };
         let calls = Calls::of(&definitions);
-        let found: Vec<Option<SynchronisingCall>> = (0..7).map(|id| calls.get(RegionId(id))).collect();
+        let found: Vec<Option<SynchronisingCall>> = (0..8).map(|id| calls.get(RegionId(id))).collect();
         let expected = [
             None,
             Some(SynchronisingCall::SynchronousSend),
             Some(SynchronisingCall::SynchronousRequest),
             Some(SynchronisingCall::Posts),
             Some(SynchronisingCall::WinWait),
+            Some(SynchronisingCall::FreesRequest),
         ];
-        assert_eq!(found[..5], expected);
-        assert_eq!(found[5..], [None, None]);
+        assert_eq!(found[..6], expected);
+        assert_eq!(found[6..], [None, None]);
         assert_eq!(calls.synchronous(), [RegionId(1), RegionId(2)]);
         assert!(!calls.create_handles());
     }

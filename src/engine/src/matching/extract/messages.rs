@@ -66,6 +66,10 @@ impl Extractor<'_> {
     pub(super) fn end_send(&mut self, at: EventCoordinates, request: u64) -> Result<bool> {
         self.send_requests.remove(request);
         let Some(sent) = self.calls.and_then(|_| self.synchronous.remove(request)) else { return Ok(false) };
+        // The record says that the request is released; its receive may be posted later.
+        if self.inside_of(at, SynchronisingCall::FreesRequest).is_some() {
+            return Ok(false);
+        }
         let end = self.near(at)?;
         self.out.synchronous.insert(sent, end);
         Ok(true)
