@@ -3,5 +3,6 @@
 pub(crate) mod division;
 mod latency;
 pub(crate) mod model_selection;
+mod outlying;
 pub(crate) mod refine;
 mod waiting_calls;

@@ -153,6 +153,12 @@ impl Selected {
             && self.left.zip(others.left).is_some_and(|([_, own], [_, others])| own.is_less_than(&others))
     }
 
+    /// Whether estimated clocks were taken by which receives are less than half as much too early as by others, in the mean and in the worst case, however many are.
+    pub(crate) fn is_nearer_than(&self, others: &Selected) -> bool {
+        self.clocks == SelectedClocks::Estimated
+            && self.left.zip(others.left).is_some_and(|([_, own], [_, others])| own.is_nearer_than(&others))
+    }
+
     /// The violations that the estimated clocks leave, in words.
     pub(crate) fn violations_left(&self) -> String {
         violations(self.left.map_or(0, |[_, after]| after.count))
@@ -219,7 +225,7 @@ pub(crate) fn choose(
         );
         return Ok(Selected { clocks: SelectedClocks::Unmeasured, ..Selected::recorded(reason) });
     }
-    if after > before {
+    if after > before && !(automatic && fit.disjoint) {
         let reason =
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
         return Ok(Selected::refused(reason, left, &fit));
@@ -246,6 +252,8 @@ pub(crate) fn choose(
     let reason = if after < before {
         let are = if after == 1 { "is" } else { "are" };
         format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
+    } else if before == 0 && fit.disjoint {
+        "by the recorded clocks, some processes of the program had ended before others began".to_owned()
     } else if before == 0 && fit.one_way && fit.too_slow {
         "by the recorded clocks, messages between some processes take longer than any network does, although they are waited for".to_owned()
     } else {
@@ -337,6 +345,11 @@ impl ViolationsLeft {
         self.count <= others.count && self.worst < HALF * others.worst
     }
 
+    /// Whether these are less than half as bad as others, in the mean and in the worst case.
+    fn is_nearer_than(&self, others: &ViolationsLeft) -> bool {
+        self.mean < HALF * others.mean && self.worst < HALF * others.worst
+    }
+
     /// Whether violations may come from recorded offsets that are wrong as a whole. Then some are about as large: where all messages wait for longer than clocks are apart, no offset leaves no violation,
     /// and bends of the clocks leave small ones with the right ones.
     fn may_come_from_offsets(&self, fit: &ClockFit) -> bool {
@@ -372,7 +385,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         let fit = fit.by_messages();
         let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines() || fit.extends();
         // What waits tell is what messages that go one way have to be, and no evidence beside them; unless the recorded clocks are impossible by that.
-        let evident = if fit.one_way { fit.too_slow } else { evident };
+        let evident = if fit.one_way { fit.too_slow } else { evident } || fit.disjoint;
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
     }
     let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before;

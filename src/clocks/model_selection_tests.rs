@@ -37,8 +37,15 @@ fn estimates_that_leave_more_than_others_give_way() {
     let lines = |after| taken(480, after, true).leaves_less_than(&curves);
     assert!(lines(left(0, 0.0)) && lines(left(278, 100.0)));
     assert!(!lines(left(279, 1.0)) && !lines(left(3, 130.0)));
+    // Where recorded clocks cannot be right, it matters how bad violations are.
+    let bad = |count, worst, mean| taken(480, ViolationsLeft { mean, ..left(count, worst) }, true);
+    assert!(bad(5065, 2e6, 5e3).is_nearer_than(&bad(4851, 3e8, 2e6)));
+    assert!(!bad(4851, 3e8, 2e6).is_nearer_than(&bad(5065, 2e6, 5e3)));
+    assert!(!bad(10, 2e6, 2e6).is_nearer_than(&bad(4851, 3e8, 3e6)));
     let recorded = Selected::recorded(String::new());
-    assert!(!recorded.leaves_some() && !recorded.leaves_less_than(&curves));
+    assert!(
+        !recorded.is_nearer_than(&bad(1, 1e9, 1e9)) && !recorded.leaves_some() && !recorded.leaves_less_than(&curves)
+    );
 }
 
 #[test]
@@ -132,6 +139,8 @@ fn what_waits_tell_of_one_way_traffic_is_no_evidence_without_violations() {
     assert_eq!(reason(ClockFit { one_way: true, too_slow: true, ..bends }), "");
     let none = fit(400.0, 400.0, 0.0, 0.06);
     assert!(reason(ClockFit { too_slow: true, ..none }).contains("no violations"));
+    // Processes of one program run at the same time.
+    assert_eq!(reason(ClockFit { disjoint: true, ..none }), "");
 }
 
 #[test]

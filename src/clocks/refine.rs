@@ -7,6 +7,7 @@
 use crate::clocks::division::{apart, nodes, recorded_offsets, with_own};
 use crate::clocks::latency::settle_latency;
 use crate::clocks::model_selection::{Selected, SelectedClocks, choose, undisturbed};
+use crate::clocks::outlying::leave_out;
 use crate::clocks::waiting_calls::WaitingCallSearch;
 use crate::pipeline::load::{Known, LoadOptions, LocalTrace, load_with};
 use crate::pipeline::open::TraceHandle;
@@ -69,6 +70,10 @@ pub(crate) fn refine(
     if !options.presync.refines() && !wanted.latency {
         return Ok(None);
     }
+    let left_out = match options.presync {
+        Method::Auto => leave_out(transport, opened, loaded, options, progress)?,
+        _ => None,
+    };
     let inputs = EstimationInputs::new(transport, opened, loaded, options.presync, wanted)?;
     let mut estimation = Estimation::begin(&inputs, options.presync, Vec::new())?;
     let mut selected = estimation.settle(transport, loaded, options)?;
@@ -106,7 +111,9 @@ pub(crate) fn refine(
             let mut lines = Estimation { judged_as: if hopeless { method } else { options.presync }, ..lines };
             let straight = lines.settle(transport, loaded, options)?;
             current = false;
-            if let Some(straight) = straight.filter(|straight| straight.leaves_less_than(taken)) {
+            let is_better =
+                |straight: &Selected| straight.leaves_less_than(taken) || hopeless && straight.is_nearer_than(taken);
+            if let Some(straight) = straight.filter(is_better) {
                 let refused = format!("{}, but these cannot be right", taken.reason);
                 let left = || format!("another estimate would leave {}", taken.violations_left());
                 let before = if taken.clocks == SelectedClocks::Recorded { refused } else { left() };
@@ -155,12 +162,13 @@ pub(crate) fn refine(
         settle_latency(transport, opened.workers, loaded, found)?;
     }
     Ok(selected.filter(|_| transport.rank() == AnalysisRank::FIRST).map(|selected| {
+        let reason = [selected.reason].into_iter().chain(left_out).collect::<Vec<_>>().join("; ");
         let chosen = match selected.clocks {
             SelectedClocks::Recorded => Method::Linear,
             SelectedClocks::Estimated => estimator.method(),
             SelectedClocks::Unmeasured => Method::None,
         };
-        estimator.report(options.presync, chosen, selected.reason, &map)
+        estimator.report(options.presync, chosen, reason, &map)
     }))
 }
 
@@ -195,6 +203,8 @@ struct EstimationInputs<'a> {
     nodes: Vec<u32>,
     recorded: Vec<RecordedOffsets>,
     own: Vec<OwnTimeline>,
+    /// Whether nobody has measured the clocks, and by them some processes had ended long before others began.
+    disjoint: bool,
 }
 
 impl<'a> EstimationInputs<'a> {
@@ -206,7 +216,10 @@ impl<'a> EstimationInputs<'a> {
         wanted: RefineOptions,
     ) -> Result<Self> {
         let recorded = recorded_offsets(transport, loaded)?;
-        Ok(EstimationInputs { opened, presync, wanted, nodes: nodes(opened), recorded, own: loaded.own.clone() })
+        let resolution = opened.definitions.clock.resolution;
+        let disjoint = recorded.is_empty() && are_disjoint(transport, loaded, resolution)?;
+        let (nodes, own) = (nodes(opened), loaded.own.clone());
+        Ok(EstimationInputs { opened, presync, wanted, nodes, recorded, own, disjoint })
     }
 
     /// Ticks per second.
@@ -390,6 +403,7 @@ impl<'a> Estimation<'a> {
             let reason = "the estimate has run away: processes would last longer by a twentieth or more";
             return Ok(Selected::for_want_of_others(reason.to_owned()));
         }
+        let fit = ClockFit { disjoint: self.inputs.disjoint, ..fit };
         let selected = choose(transport, opened.workers, loaded, &refined, self.judged_as, fit, resolution)?;
         self.taken = match selected.clocks {
             SelectedClocks::Recorded => {
@@ -486,6 +500,24 @@ fn may_be_straight(presync: Method, selected: &Selected) -> bool {
     curves && selected.clocks == SelectedClocks::Recorded && (selected.without_estimate || refused)
 }
 
+/// Whether some process had ended before another one began, by the clocks of their locations, and by more than a second and more than any of them lasts. MPI_Init returns when all have begun, and MPI_Finalize
+/// waits for all. Collective over the analysis ranks.
+fn are_disjoint(transport: &mut dyn Transport, loaded: &LocalTrace, resolution: u64) -> Result<bool> {
+    // The first end, the last begin and the longest life; the latter two negated: one minimum for all.
+    let mut least = [i64::MAX; 3];
+    for location in loaded.locations.iter().filter_map(|locations| locations.first()) {
+        if let Some(ends) = location.summary.time_span {
+            let at = |raw: u64| location.clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
+            let own = [at(ends.1), -at(ends.0), -duration_by(&location.clock, ends)];
+            least = std::array::from_fn(|k| least[k].min(own[k]));
+        }
+    }
+    transport.all_reduce(ReduceOp::Min, &mut least)?;
+    let [first_end, last_begin, longest] = [least[0], least[1].saturating_neg(), least[2].saturating_neg()];
+    let gap = last_begin.saturating_sub(first_end);
+    Ok(least[0] != i64::MAX && gap > longest.max(i64::try_from(resolution).unwrap_or(i64::MAX)))
+}
+
 /// How much time passes by a clock between two recorded times.
 fn duration_by(clock: &Clock, (first, last): (u64, u64)) -> i64 {
     let at = |raw: u64| clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
@@ -534,7 +566,7 @@ fn adopt(
         let latency = loaded.program.latency;
         // Its warnings are those of the first time.
         let fences = Some(std::mem::take(&mut loaded.program.taken_back));
-        let known = Known { clocks: Some(refined), fences };
+        let known = Known { clocks: Some(refined), fences, ..Known::default() };
         *loaded = load_with(transport, opened, options, known, progress, &mut Warnings::default())?;
         loaded.program.set_latency(latency);
         return Ok(());

@@ -2,7 +2,7 @@
 
 use crate::pipeline::local_trace::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
-use crate::pipeline::timeline_scan::{KnownCalls, MpiCalls, Scratch, TimelineScan, scan};
+use crate::pipeline::timeline_scan::{KnownCalls, KnownClocks, MpiCalls, Scratch, TimelineScan, scan};
 use crate::report::Warnings;
 use clc_clock::{RANGE, RefinedClocks};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
@@ -17,8 +17,9 @@ use clc_engine::matching::within::accelerators::AcceleratorCalls;
 use clc_engine::replay::program::{OwnTimelines, Program, TakenBack};
 use clc_engine::replay::settle::{SettledFences, settle};
 use clc_trace::progress::Progress;
-use clc_trace::{LocationId, MpiRank, OwnTimeline, Result, Ticks, TimelineNumber};
+use clc_trace::{ClockOffset, LocationId, MpiRank, OwnTimeline, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::latency::LatencyBasis;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,6 +44,8 @@ pub fn load(
 pub(crate) struct Known<'a> {
     /// Its clocks.
     pub clocks: Option<&'a RefinedClocks>,
+    /// Offsets of processes by timeline, in the place of recorded ones that others contradict.
+    pub offsets: BTreeMap<TimelineNumber, Vec<ClockOffset>>,
     /// Fences that are no barriers.
     pub fences: Option<TakenBack>,
 }
@@ -62,7 +65,7 @@ pub(crate) fn load_with(
     let hosted = opened.placement.hosted_by(transport.rank());
     let table = CommTable::new(&opened.definitions);
     let first = TimelineNumber(hosted.start as u32);
-    let scanned = scan_hosted(transport, opened, hosted, &table, options, known.clocks, progress)?;
+    let scanned = scan_hosted(transport, opened, hosted, &table, options, &known, progress)?;
     let Scanned { mut extracts, mut locations, warnings: odd, with_orders, with_own } = scanned;
     odd.into_iter().for_each(|odd| warnings.merge(odd));
 
@@ -142,7 +145,7 @@ fn scan_hosted(
     hosted: Range<usize>,
     table: &CommTable<'_>,
     options: &LoadOptions,
-    refined: Option<&RefinedClocks>,
+    known: &Known<'_>,
     progress: &dyn Progress,
 ) -> Result<Scanned> {
     let expected: u64 = hosted
@@ -163,7 +166,10 @@ fn scan_hosted(
         let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
         opened.workers.run(hosted.len(), progress, |job, advance| {
             let timeline = TimelineNumber((hosted.start + job) as u32);
-            let clocks = refined.map(|refined| (refined, timeline));
+            let clocks = KnownClocks {
+                refined: known.clocks.map(|refined| (refined, timeline)),
+                offsets: known.offsets.get(&timeline),
+            };
             let mut scratch = spares().pop().unwrap_or_default();
             let timeline = &opened.timelines.all[timeline];
             let scanned = scan(opened, timeline, table, options, clocks, calls, (&mut scratch, advance));

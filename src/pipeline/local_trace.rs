@@ -36,9 +36,9 @@ pub struct LoadedLocation {
     pub index: usize,
     /// Its clock model.
     pub clock: Clock,
-    /// Offsets that the model was made from: recorded, unless steps of threads contradict those.
+    /// Offsets that the model was made from: recorded, unless steps of threads or other offsets contradict those.
     pub offsets: Vec<ClockOffset>,
-    /// What was recorded instead, where steps of threads contradict it.
+    /// What was recorded instead, where something contradicts it.
     pub recorded: Option<Vec<ClockOffset>>,
     /// What the scan counted.
     pub summary: ScanSummary,

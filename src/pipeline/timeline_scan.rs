@@ -31,6 +31,15 @@ pub(super) struct TimelineScan {
     pub(super) warnings: Warnings,
 }
 
+/// What is known of the clocks of a timeline when it is scanned.
+#[derive(Clone, Copy)]
+pub(super) struct KnownClocks<'a> {
+    /// Those of all timelines, and which this is.
+    pub(super) refined: Option<(&'a RefinedClocks, TimelineNumber)>,
+    /// Offsets of its process in the place of the recorded ones.
+    pub(super) offsets: Option<&'a Vec<ClockOffset>>,
+}
+
 /// What is known of calls when a timeline is scanned.
 #[derive(Clone, Copy)]
 pub(super) struct KnownCalls<'a> {
@@ -71,7 +80,7 @@ pub(super) fn scan(
     timeline: &Timeline,
     table: &CommTable<'_>,
     options: &LoadOptions,
-    refined: Option<(&RefinedClocks, TimelineNumber)>,
+    clocks: KnownClocks<'_>,
     known: KnownCalls<'_>,
     (scratch, advance): (&mut Scratch, Advance<'_>),
 ) -> Result<TimelineScan> {
@@ -88,7 +97,8 @@ pub(super) fn scan(
         opened,
         timeline,
         options,
-        refined,
+        refined: clocks.refined,
+        offsets: clocks.offsets,
         calls,
         sought,
         // Locations of one process share its clock: one without records of its own uses those of another.
@@ -122,6 +132,7 @@ struct OneScan<'a> {
     timeline: &'a Timeline,
     options: &'a LoadOptions,
     refined: Option<(&'a RefinedClocks, TimelineNumber)>,
+    offsets: Option<&'a Vec<ClockOffset>>,
     calls: Option<&'a Calls>,
     sought: &'a [RegionId],
     fallback: Vec<ClockOffset>,
@@ -135,13 +146,26 @@ struct OneScan<'a> {
     warnings: Warnings,
 }
 
+/// The clock of a location.
+struct LocationClock {
+    clock: Clock,
+    /// From which it was made.
+    offsets: Vec<ClockOffset>,
+    /// What was recorded instead of these.
+    recorded: Option<Vec<ClockOffset>>,
+}
+
 impl OneScan<'_> {
-    /// Clock and offsets of a location.
-    fn clock(&mut self, number: usize, id: LocationId, own: &[ClockOffset]) -> Result<(Clock, Vec<ClockOffset>)> {
+    /// Clock and offsets of a location, and those that were recorded if these are others.
+    fn clock(&mut self, number: usize, id: LocationId, own: &[ClockOffset]) -> Result<LocationClock> {
         if own.is_empty() && !self.fallback.is_empty() && self.options.presync != Method::None {
             self.warnings.add("locations without clock offsets use those of another location of the same process");
         }
-        let offsets = if own.is_empty() { self.fallback.clone() } else { own.to_vec() };
+        let recorded = if own.is_empty() { self.fallback.clone() } else { own.to_vec() };
+        let (offsets, recorded) = match self.offsets.filter(|_| recorded == self.fallback) {
+            Some(instead) => (instead.clone(), Some(recorded)),
+            None => (recorded, None),
+        };
         let clock = match self.refined {
             Some((clocks, timeline)) => clocks.of_location(timeline, number as u32).clone(),
             None => self
@@ -151,7 +175,7 @@ impl OneScan<'_> {
                 .map(Clock::from)
                 .map_err(|error| error.in_file(&self.opened.archive.local_definition_path(id)).at_location(id))?,
         };
-        Ok((clock, offsets))
+        Ok(LocationClock { clock, offsets, recorded })
     }
 
     /// Scans one location.
@@ -159,7 +183,7 @@ impl OneScan<'_> {
         let archive = &self.opened.archive;
         let index = self.timeline.locations[number];
         let id = self.opened.definitions.locations[index].id;
-        let (clock, offsets) = self.clock(number, id, &local.clock_offsets)?;
+        let LocationClock { clock, offsets, recorded } = self.clock(number, id, &local.clock_offsets)?;
         let (calls, sought) = (self.calls, self.sought);
         let (threads, extractor) = (&mut self.threads, &mut self.extractor);
         let mut visits = Visits::new(number as u32, &clock, self.close, calls);
@@ -214,7 +238,7 @@ impl OneScan<'_> {
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
         }
         summary.warnings.iter().for_each(|text| self.warnings.add(text.clone()));
-        self.loaded.push(LoadedLocation { index, clock, offsets, recorded: None, summary, ties: Vec::new() });
+        self.loaded.push(LoadedLocation { index, clock, offsets, recorded, summary, ties: Vec::new() });
         Ok(())
     }
 
@@ -406,7 +430,8 @@ fn put_right(
             // Beyond the range of times, or backwards: it stays as it was recorded.
             Err(_) => continue,
         };
-        location.recorded = Some(std::mem::replace(&mut location.offsets, offsets));
+        let before = std::mem::replace(&mut location.offsets, offsets);
+        location.recorded.get_or_insert(before);
         location.clock = Clock::from(clock);
         let clock = &location.clock;
         let time = |raw: i64| clock.map(Ticks(raw)).0;

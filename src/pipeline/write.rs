@@ -11,6 +11,7 @@ use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::SyncTimeline;
 use clc_engine::matching::visited_times::{TimelineTimes, VisitedTimes};
 use clc_engine::replay::amortise::Corrected;
+use clc_trace::format::plural;
 use clc_trace::progress::{BLOCK, Progress};
 use clc_trace::workers::Advance;
 use clc_trace::{ClockProperties, Correction, Error, EventNumber, LocationId, Result};
@@ -366,7 +367,10 @@ pub(crate) fn write_globals(
     // The samples of a thumbnail are equal slices of the trace: without a time of their own they cannot be moved.
     let stale = thumbnails > 0 && new != old;
     if stale {
-        warnings.add(format!("{thumbnails} thumbnails were not copied: they show the trace with its old times"));
+        warnings.add(format!(
+            "not copied, since they show the trace with its old times: {}",
+            plural(u64::from(thumbnails), "thumbnail")
+        ));
     } else {
         archive.copy_thumbnails(target)?;
     }

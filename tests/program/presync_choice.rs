@@ -3,7 +3,8 @@
 use crate::by_hand::written;
 use crate::common::{alone, assert_same_tree, run, with_ranks};
 use crate::missing_records::{receive, send, trace};
-use clc_trace::{Event, RegionId};
+use clc_otf2::Otf2Archive;
+use clc_trace::{Event, LocationId, RegionId};
 use serde_json::Value;
 use std::path::Path;
 
@@ -484,4 +485,49 @@ fn offsets_that_do_not_repeat_and_leave_violations_are_errors_of_measurement() {
     assert_eq!((chosen.as_str(), auto), ("none", 0.0));
     simulate("offset=1ms");
     assert_ne!(json(&clc("trace --dry-run -q --report -", path))["clocks"]["chosen"], "none");
+}
+
+/// Adds to a recorded offset of a location (the first, the second, ...).
+fn disturb(trace: &Path, location: u64, number: usize, by: i64) {
+    let archive = Otf2Archive::open(trace).expect("an archive");
+    let offset = archive.local_definitions(LocationId(location)).expect("definitions").clock_offsets[number].offset;
+    let file = archive.local_definition_path(LocationId(location));
+    let mut bytes = std::fs::read(&file).expect("local definitions");
+    let at = bytes.windows(8).position(|bytes| bytes == offset.to_le_bytes()).expect("the offset");
+    bytes[at..at + 8].copy_from_slice(&(offset + by).to_le_bytes());
+    std::fs::write(&file, bytes).expect("local definitions");
+}
+
+#[test]
+fn offsets_that_others_contradict_are_left_out() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let simulate = |nodes: &str| {
+        // What was changed by hand is not replaced.
+        let _ = std::fs::remove_dir_all(path.join("trace"));
+        clc(&format!("simulate trace --pattern halo2d --ranks 8 {nodes} --events 2k --seed 5 -q"), path);
+    };
+    let reason = || -> String {
+        let report = json(&clc("trace --dry-run -q --report -", path));
+        report["clocks"]["reason"].as_str().expect("a reason").to_owned()
+    };
+    // The others on the node of process 5 have measured the same clock.
+    simulate("--ranks-per-node 4 --measurements 2");
+    let right = judge("auto", path).0;
+    disturb(&path.join("trace"), 5, 0, 3_000_000);
+    let said = reason();
+    assert!(said.contains("1 recorded offset is left out: others contradict that of process 5 by 3.00 ms"), "{said}");
+    run(with_ranks(3).args(["trace", "-o", "three", "-q"]).current_dir(path)).expect(0, "three ranks");
+    std::fs::remove_dir_all(path.join("auto")).expect("the first result");
+    let ((linear, _), (auto, _)) = (judge("linear", path), judge("auto", path));
+    assert!(auto < right + 1e-6 && linear > 100e-6, "{auto} {right} {linear}");
+    assert_same_tree(&path.join("auto"), &path.join("three"), "three ranks");
+    // A clock of its own that jumps in between is no error; nor can one of two measurements be told.
+    simulate("--ranks-per-node 1 --measurements 9 --clock offset=1ms,jump=2ms@50%");
+    assert!(!reason().contains("left out"));
+    disturb(&path.join("trace"), 5, 2, 3_000_000);
+    assert!(reason().contains("of process 5 by 3.0"), "{}", reason());
+    simulate("--ranks-per-node 1 --measurements 2");
+    disturb(&path.join("trace"), 5, 0, 3_000_000);
+    assert!(!reason().contains("left out"));
 }

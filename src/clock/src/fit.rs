@@ -75,6 +75,8 @@ pub struct ClockFit {
     pub one_way: bool,
     /// Whether recorded clocks, of which none was measured, say of all short messages between some two of them that they take longer than any network does, although somebody waited for them.
     pub too_slow: bool,
+    /// Whether by recorded clocks without offsets some processes had ended long before others began. Whoever makes the estimate does not know.
+    pub disjoint: bool,
     /// Whether any two clocks have messages in both directions: where all go round in a ring, only recorded offsets tell the clocks apart.
     pub round_trips: bool,
     /// By how much better they predict messages; none where there are too few.
@@ -285,6 +287,7 @@ pub fn example_fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Clock
         offset_error: half_trip,
         one_way: false,
         too_slow: false,
+        disjoint: false,
         round_trips: true,
         gain: Some(Gain { mean, error }),
         straight: false,

@@ -378,6 +378,7 @@ impl Estimator {
             offset_error,
             one_way: self.one_way,
             too_slow: self.too_slow,
+            disjoint: false,
             round_trips: half_trip.is_some(),
             gain: self.gain,
             prompt_gain: self.prompt_gain,

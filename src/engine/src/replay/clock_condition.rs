@@ -12,6 +12,7 @@ use crate::replay::program::Program;
 use clc_trace::workers::Workers;
 use clc_trace::{CollectiveOp, CommRank, EventNumber, LocationId, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How many were looked at, and how many violate the clock condition.
@@ -121,6 +122,8 @@ impl ClockConditionCheck {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Candidate {
     pub ticks: i64,
+    /// Timeline and visited event of the receive: of equally bad ones, the first is the worst.
+    pub order: (TimelineNumber, u32),
     pub receive: EventPlace,
     pub op: Option<CollectiveOp>,
     pub question: SenderQuery,
@@ -243,11 +246,12 @@ struct EarlyEvent {
 }
 
 impl EarlyEvent {
-    /// Of equal ones, the first in the order of timelines and events stays.
+    /// Of equal ones, the first in the order of timelines, events and channels stays.
     #[inline]
     fn keep_if_worse(self, worst: &mut Option<EarlyEvent>) {
         let better = |other: &EarlyEvent| {
-            (other.excess, self.timeline, self.event) >= (self.excess, other.timeline, other.event)
+            (other.excess, self.timeline, self.event, self.channel)
+                >= (self.excess, other.timeline, other.event, other.channel)
         };
         if !worst.as_ref().is_some_and(better) {
             *worst = Some(self);
@@ -305,6 +309,7 @@ fn find_worst<T: TimelineTimes>(
     worst: Option<EarlyEvent>,
 ) -> Result<Option<Worst>> {
     let candidate = worst.map(|EarlyEvent { excess: ticks, timeline: local, event, channel }| {
+        let order = (program.number(local), event);
         let event = event as usize;
         let timeline = &program.timelines[local];
         let link = timeline.link(event);
@@ -321,12 +326,11 @@ fn find_worst<T: TimelineTimes>(
                 (Some(comm.instances[instance].op), question)
             }
         };
-        Candidate { ticks, receive: place(program, times, local, event), op, question }
+        Candidate { ticks, order, receive: place(program, times, local, event), op, question }
     });
-    // The ranks' candidates in rank order, hence in order of processes: the first of the largest wins.
     let winner = merge_values(transport, candidate, |winner, candidate| {
-        let ticks = |candidate: &Option<Candidate>| candidate.as_ref().map(|candidate| candidate.ticks);
-        if ticks(&candidate) > ticks(winner) {
+        let rank = |candidate: &Option<Candidate>| candidate.as_ref().map(|one| (one.ticks, Reverse(one.order)));
+        if rank(&candidate) > rank(winner) {
             *winner = candidate;
         }
     })?;

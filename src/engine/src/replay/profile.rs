@@ -146,7 +146,8 @@ pub fn profile<T: TimelineTimes>(
     }
     let candidate = |EarlyReceive { excess: ticks, local, event, op, question }| {
         let receive = place(program, times, local, event);
-        Candidate { ticks, receive, op, question }
+        let order = (program.number(local), event as u32);
+        Candidate { ticks, order, receive, op, question }
     };
     let mut candidates: Vec<Candidate> = worsts.0.into_values().map(candidate).collect();
     shorten(&mut candidates, classes.worst);
@@ -158,7 +159,7 @@ pub fn profile<T: TimelineTimes>(
         candidates.extend(more);
     }
     shorten(&mut candidates, classes.worst);
-    for Candidate { ticks, receive, op, question } in broadcast_value(transport, AnalysisRank::FIRST, candidates)? {
+    for Candidate { ticks, receive, op, question, .. } in broadcast_value(transport, AnalysisRank::FIRST, candidates)? {
         let send = sender_of(transport, program, times, question)?;
         merged.worst.push(Worst { op, ticks, send, receive });
     }
