@@ -15,8 +15,12 @@ const FARTHER: f64 = 10.0;
 const LEAST: f64 = 2e-6;
 /// Measurements from which on a clock tells by itself which of them is wrong.
 const OFTEN: usize = 5;
+/// Measurements of one clock that are left out at most. Assumed: if more are wrong, nobody knows which ones are right.
+const MOST: usize = 16;
 /// Change of the drift from which on the first or last measurement is an error rather than a clock that warms up or is steered: crystals change by a few millionths.
 const TURN: f64 = 20e-6;
+/// Processes on its node that one is compared with, at most: the next ones.
+const PEERS: usize = 16;
 /// Of two processes with a clock in common that have measured another time, the one that is so many times as far from its other measurements is wrong.
 const TELLING: f64 = 5.0;
 
@@ -94,8 +98,8 @@ fn compare_processes(
     // By process and measurement: by how much the others say another offset.
     let others = |process: usize, at: usize| -> Vec<f64> {
         let own = processes[process].1[at];
-        let peers = processes.iter().enumerate().filter(|(peer, _)| *peer != process);
-        peers.map(|(_, (_, offsets))| difference(value(offsets, own.time, None), own.offset)).collect()
+        let peers = processes.iter().cycle().skip(process + 1).take(PEERS.min(processes.len() - 1));
+        peers.map(|(_, offsets)| difference(value(offsets, own.time, None), own.offset)).collect()
     };
     let all: Vec<Vec<Vec<f64>>> =
         (0..processes.len()).map(|process| (0..count).map(|at| others(process, at)).collect()).collect();
@@ -144,7 +148,7 @@ fn compare_times(
     outlying: &mut Vec<OutlyingOffset>,
 ) {
     // One in five at most.
-    for _ in 0..offsets.len() / OFTEN {
+    for _ in 0..(offsets.len() / OFTEN).min(MOST) {
         let excesses: Vec<f64> = (0..offsets.len()).map(|at| excess(offsets, at)).collect();
         let Some(at) = (0..offsets.len()).max_by(|&one, &other| excesses[one].abs().total_cmp(&excesses[other].abs()))
         else {
@@ -178,11 +182,15 @@ fn excess(offsets: &[ClockOffset], at: usize) -> f64 {
 
 /// A value, as a whole number and the rest, that some measurements, but for one of them, give for a time: by the line through the two next to it.
 fn value(offsets: &[ClockOffset], time: u64, except: Option<usize>) -> (i64, f64) {
-    let used: Vec<&ClockOffset> =
-        offsets.iter().enumerate().filter(|(at, _)| Some(*at) != except).map(|(_, one)| one).collect();
+    let used = offsets.len() - usize::from(except.is_some());
+    let at = |k: usize| &offsets[k + usize::from(except.is_some_and(|except| k >= except))];
+    if used < 2 {
+        return (if used == 1 { at(0).offset } else { 0 }, 0.0);
+    }
     // The line through the last one before it and the next one; at the ends through the first or last two.
-    let next = used.partition_point(|one| one.time < time).clamp(1, used.len().saturating_sub(1).max(1));
-    let (Some(before), Some(after)) = (used.get(next - 1), used.get(next).or(used.last())) else { return (0, 0.0) };
+    let before = offsets.partition_point(|one| one.time < time);
+    let next = (before - usize::from(except.is_some_and(|except| except < before))).clamp(1, used - 1);
+    let (before, after) = (at(next - 1), at(next));
     let length = after.time.abs_diff(before.time) as f64;
     let rise = after.offset.saturating_sub(before.offset) as f64;
     let since = time.wrapping_sub(before.time) as i64 as f64;
@@ -282,6 +290,18 @@ mod tests {
         let turns: Vec<i64> = (0..20).map(|k| if k > 8 { 100_000 * (k - 8) } else { k % 3 }).collect();
         let both = [(0, &[0i64; 20][..]), (1, &jumps), (2, &turns)];
         assert_eq!(of(&both), CleanedOffsets::default());
+    }
+
+    #[test]
+    fn many_measurements_and_processes_take_no_time() {
+        // An hour with ten per second; a thousand processes on one node.
+        let values: Vec<i64> =
+            (0..36_000).map(|k| 100 * k + if k % 7 == 3 { 500_000 * (k % 11) } else { k % 3 }).collect();
+        assert!(of(&[(0, &values)]).outlying.len() <= MOST);
+        let (right, wrong): (&[i64], &[i64]) = (&[1000, 2000, 1500], &[1000, 9_002_000, 1500]);
+        let node: Vec<(u32, &[i64])> =
+            (0..1000).map(|process| (0, if process == 700 { wrong } else { right })).collect();
+        assert_eq!(excesses(&node), [(700, 1, 9_000_000)]);
     }
 
     #[test]
