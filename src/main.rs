@@ -142,21 +142,25 @@ fn run(transport: &mut dyn Transport, job: &Invocation) -> Result<u8> {
     };
     drop(progress);
     let printed = match &outcome {
-        Some(outcome) => print(job, outcome, quiet).map_err(|error| after(outcome, error)),
+        Some(outcome) => print(job, outcome, quiet).map_err(|error| after(job, outcome, error)),
         None => Ok(Stop::CONSISTENT),
     };
     // All ranks end alike: rank 0 knows how.
     comm::broadcast_value(transport, AnalysisRank::FIRST, printed)?
 }
 
-/// Says that the trace was written, if it was: the status alone would deny it.
-fn after(outcome: &Outcome, error: Error) -> Error {
-    match outcome.output() {
-        Some(output) => {
-            Error { message: format!("{}; the trace itself was written to {output}", error.message), ..error }
-        }
-        None => error,
-    }
+/// Says that the trace or the tables of an analysis were written, if they were: the status alone would deny it.
+fn after(job: &Invocation, outcome: &Outcome, error: Error) -> Error {
+    let tables = match job {
+        Invocation::Analyze(options) => options.csv.as_ref(),
+        _ => None,
+    };
+    let message = match (outcome.output(), tables) {
+        (Some(output), _) => format!("{}; the trace itself was written to {output}", error.message),
+        (None, Some(tables)) => format!("{}; the tables were written to {}", error.message, tables.display()),
+        (None, None) => return error,
+    };
+    Error { message, ..error }
 }
 
 fn print(job: &Invocation, outcome: &Outcome, quiet: bool) -> Result<u8> {

@@ -238,6 +238,10 @@ fn files_that_are_there() {
     }
     assert!(std::fs::read_to_string(there.join("notes.md")).unwrap().starts_with("<!DOCTYPE html>"));
     make("analyze trace -q --force --csv tables").expect(0, "tables by force");
+    // What was written before the page could not be.
+    let full = make("analyze trace -q --csv late --html /dev/full").expect(2, "no room for the page");
+    assert!(full.stderr.ends_with("the tables were written to late\n"), "{}", full.stderr);
+    assert!(there.join("late/waits.csv").exists());
     // A file that somebody has just made for it.
     std::fs::write(there.join("empty"), "").unwrap();
     make("check trace -q --report empty").expect(1, "an empty file");

@@ -17,6 +17,8 @@ const LEAST: f64 = 2e-6;
 const OFTEN: usize = 5;
 /// Measurements of one clock that are left out at most. Assumed: if more are wrong, nobody knows which ones are right.
 const MOST: usize = 16;
+/// How many of those that are farthest off are looked at.
+const SUSPECTS: usize = 4;
 /// Change of the drift from which on the first or last measurement is an error rather than a clock that warms up or is steered: crystals change by a few millionths.
 const TURN: f64 = 20e-6;
 /// Processes on its node that one is compared with, at most: the next ones.
@@ -150,14 +152,20 @@ fn compare_times(
     // One in five at most.
     for _ in 0..(offsets.len() / OFTEN).min(MOST) {
         let excesses: Vec<f64> = (0..offsets.len()).map(|at| excess(offsets, at)).collect();
-        let Some(at) = (0..offsets.len()).max_by(|&one, &other| excesses[one].abs().total_cmp(&excesses[other].abs()))
-        else {
-            return;
+        let mut suspects: Vec<usize> = (0..offsets.len()).collect();
+        suspects.sort_by(|&one, &other| excesses[other].abs().total_cmp(&excesses[one].abs()));
+        // Beside a wrong one its neighbours are far off as well, and the first and the last one may be farther.
+        suspects.truncate(SUSPECTS);
+        let without = |at: usize| {
+            let mut rest = offsets.clone();
+            rest.remove(at);
+            let others: Vec<f64> = (0..rest.len()).map(|at| excess(&rest, at).abs()).collect();
+            let (typical, worst) = (median(others.iter().copied()), others.iter().copied().fold(0.0, f64::max));
+            (at, rest, typical, worst)
         };
-        let mut rest = offsets.clone();
-        let one = rest.remove(at);
-        let others: Vec<f64> = (0..rest.len()).map(|at| excess(&rest, at).abs()).collect();
-        let (typical, worst) = (median(others.iter().copied()), others.iter().copied().fold(0.0, f64::max));
+        let best = suspects.into_iter().map(without).min_by(|one, other| one.3.total_cmp(&other.3));
+        let Some((at, rest, typical, worst)) = best else { return };
+        let one = offsets[at];
         let own = excesses[at].abs();
         let turns =
             |next: usize| sought == Sought::AlsoEnds && own > TURN * offsets[next].time.abs_diff(one.time) as f64;
@@ -272,6 +280,12 @@ mod tests {
         assert_eq!(found.outlying.len(), 1);
         assert!((found.outlying[0].excess - 300_000).abs() < 5 && found.outlying[0].time == 5_000_000_000);
         assert_eq!(found.instead[&TimelineNumber(1)].len(), 11);
+        // The ones beside the first and the last one pull these even farther away.
+        for at in [1, 2, 9, 10] {
+            let mut values: Vec<i64> = (0..12).map(|k| 1000 * k + k * k % 3).collect();
+            values[at] += 300_000;
+            assert_eq!(of(&[(0, &[0; 12]), (1, &values)]).outlying[0].time, at as u64 * 1_000_000_000);
+        }
         // Too few to tell.
         assert_eq!(excesses(&[(0, &[0; 3]), (1, &[0, 300_000, 20])]), []);
         // The first one, if no clock turns so sharply.
