@@ -1,4 +1,4 @@
-//! Recorded offsets that other measurements of the same clock contradict: one round trip among many was disturbed, or an address was wrong.
+//! Recorded offsets that other measurements of the same clock contradict: of a few round trips, all were disturbed.
 //!
 //! Processes of one node share its clock, as a rule, so what they have measured at about the same time is the same. And a clock that was measured often is where the measurements before and after
 //! put it. A clock that jumps stays where it has jumped to, and one that drifts otherwise goes on: a single measurement that is far from all others is none of that.

@@ -135,20 +135,7 @@ mod tests {
                 group: LocationGroupId(0),
                 claimed_events: count,
             };
-            let definitions = Definitions {
-                clock,
-                locations: vec![location],
-                processes: Vec::new(),
-                communicators: Vec::new(),
-                location_groups: Vec::new(),
-                system_tree: Vec::new(),
-                regions: Vec::new(),
-                windows: Vec::new(),
-                groups: Vec::new(),
-                thread_barriers: Vec::new(),
-                callsites: Vec::new(),
-                accelerator_attributes: Default::default(),
-            };
+            let definitions = Definitions { locations: vec![location], ..Definitions::empty(clock) };
             archive.finish(&definitions, &HashMap::from([(LocationId(0), count)])).unwrap();
             let archive = Otf2Archive::open(&path).unwrap();
             let local = archive.local_definitions(LocationId(0)).unwrap();

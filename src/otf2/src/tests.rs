@@ -62,16 +62,7 @@ fn groups_of_many_members_get_chunks_into_which_they_fit() {
         let definitions = Definitions {
             processes: (0..count).map(LocationId).collect(),
             communicators: vec![communicator((0..count as u32).map(clc_trace::MpiRank).collect())],
-            clock: ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None },
-            locations: Vec::new(),
-            location_groups: Vec::new(),
-            system_tree: Vec::new(),
-            regions: Vec::new(),
-            windows: Vec::new(),
-            groups: Vec::new(),
-            thread_barriers: Vec::new(),
-            callsites: Vec::new(),
-            accelerator_attributes: Default::default(),
+            ..Definitions::empty(ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None })
         };
         let directory = tempfile::tempdir().unwrap();
         let options = CreateOptions::default().fitting(&definitions);

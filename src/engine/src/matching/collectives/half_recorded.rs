@@ -10,11 +10,11 @@ use crate::matching::collectives::homes::{exchange, home_of, tell_hosts};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, HalfRecorded, LoneEnd, Participation};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
 use clc_trace::{CollectiveOp, CommRank, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbers of a communicator's instances of which a member has recorded the end only, with the operation.
 type Holes = BTreeMap<u64, u8>;
@@ -24,8 +24,8 @@ type Holes = BTreeMap<u64, u8>;
 pub(super) struct Doubt {
     /// The first operation that has perhaps another number.
     first: u64,
-    /// The same for members that may lack the same operations; none for those that nobody can be compared with.
-    lacks: Option<u64>,
+    /// Whether all that the member may lack are at that place, and no instance is taken out there or behind it. Else members that are left with equally many may lack different ones.
+    once: bool,
 }
 
 /// What a member of a communicator lacks.
@@ -33,6 +33,8 @@ pub(super) struct Doubt {
 struct Lacking {
     /// The numbers of operations that are certain.
     holes: Holes,
+    /// Their ends.
+    hole_ends: Vec<u32>,
     /// The other ones are in doubt from these events on.
     doubts: Vec<u32>,
 }
@@ -41,38 +43,42 @@ impl Lacking {
     /// Of the operations in `list`, by begin, and `ends` without a begin. `ordered`: the list has the order of the events.
     fn of(list: &[Participation], ends: &[LoneEnd], ordered: bool) -> Lacking {
         let mut lacking = Lacking::default();
-        // Of the list: what began before an end, and the first of these that ended later.
-        let (mut before, mut around) = (0, 0);
+        // Of the list: what began before an end.
+        let mut before = 0;
         for end in ends {
             before += list[before..].iter().take_while(|one| one.begin < end.event).count();
-            around += list[around..before].iter().take_while(|one| one.end < end.event).count();
-            // What began before it, and ended later, may come before or behind it.
-            match list[..before].get(around).filter(|_| end.immediate) {
-                Some(around) => lacking.doubts.push(around.begin),
+            match list[..before].first().filter(|_| end.immediate) {
+                // A non-blocking operation may have begun before any of them.
+                Some(first) => lacking.doubts.push(first.begin),
                 None if !ordered => lacking.doubts.push(end.event),
-                None => drop(lacking.holes.insert((before + lacking.holes.len()) as u64, end.op.0)),
+                None => {
+                    lacking.holes.insert((before + lacking.holes.len()) as u64, end.op.0);
+                    lacking.hole_ends.push(end.event);
+                }
             }
         }
         lacking
     }
 
-    /// From where on the numbers of the operations in `list` are in doubt, with `begins` without an end besides.
-    fn doubt(&self, list: &[Participation], begins: &[u32], ordered: bool) -> Option<Doubt> {
-        let mut events: Vec<u32> = self.doubts.iter().chain(begins).copied().collect();
-        events.sort_unstable();
-        events.dedup();
-        let first = *events.first()?;
+    /// The number that the first operation in doubt seems to have, of those in `list`, with `begins` without an end besides: as many come before it. Numbers at and behind it are other ones if what
+    /// began there was on this communicator.
+    fn number_in_doubt(&self, list: &[Participation], begins: &[u32]) -> Option<u64> {
+        let first = *self.doubts.iter().chain(begins).min()?;
+        let before = list.iter().filter(|one| one.begin < first).count();
+        Some((before + self.hole_ends.iter().filter(|&&end| end < first).count()) as u64)
+    }
+
+    /// From where on the numbers of the operations in `list` are in doubt, with `begins` without an end besides, when the instances of all holes have been taken out: `behind`, whether some of these were at or behind the first one in doubt.
+    fn doubt(&self, list: &[Participation], begins: &[u32], ordered: bool, behind: bool) -> Option<Doubt> {
+        let events = || self.doubts.iter().chain(begins);
         let place = |event: u32| match ordered {
             true => list.partition_point(|one| one.begin < event),
             false => list.iter().position(|one| one.begin >= event).unwrap_or(list.len()),
         };
-        let lacks = ordered.then(|| {
-            // `new` uses fixed keys, so that all ranks (which run the same binary) agree.
-            let mut hasher = DefaultHasher::new();
-            events.iter().for_each(|&event| place(event).hash(&mut hasher));
-            hasher.finish()
-        });
-        Some(Doubt { first: place(first) as u64, lacks })
+        let first = place(*events().min()?);
+        // Nobody knows where an operation began whose end alone was recorded, and is in doubt.
+        let once = ordered && !behind && self.doubts.is_empty() && begins.iter().all(|&begin| place(begin) == first);
+        Some(Doubt { first: first as u64, once })
     }
 }
 
@@ -116,9 +122,18 @@ pub(super) fn settle(
     }
     left_out.extend(holes.values().flat_map(|holes| holes.values().copied().map(CollectiveOp)));
     let holes = tell_hosts(transport, placement, table, &holes)?;
+    let begins_of = |extracts: &[Extract], local: LocalTimeline, comm: CommIndex| -> Vec<u32> {
+        let HalfRecorded { begins, window_begins, .. } = &extracts[local].half_recorded;
+        if table.is_window(comm) { window_begins.clone() } else { begins.clone() }
+    };
+    let mut behind: BTreeSet<(CommIndex, CommRank)> = BTreeSet::new();
     for (&comm, members) in ours.iter_mut() {
         let Some(holes) = holes.get(&comm) else { continue };
         for (rank, local, list) in members {
+            let number = lacking[&(comm, *rank)].number_in_doubt(list, &begins_of(extracts, *local, comm));
+            if number.is_some_and(|number| holes.range(number..).next().is_some()) {
+                behind.insert((comm, *rank));
+            }
             let own = &lacking[&(comm, *rank)].holes;
             let stays = remaining(list.len(), own, holes);
             if let Some(certain) = extracts[*local].loose.get_mut(&comm) {
@@ -132,9 +147,8 @@ pub(super) fn settle(
     let mut doubts = Vec::new();
     for (&comm, members) in ours.iter() {
         for (rank, local, list) in members {
-            let HalfRecorded { begins, window_begins, .. } = &extracts[*local].half_recorded;
-            let begins = if table.is_window(comm) { window_begins } else { begins };
-            let doubt = lacking[&(comm, *rank)].doubt(list, begins, is_ordered(&extracts[*local], comm));
+            let (begins, behind) = (begins_of(extracts, *local, comm), behind.contains(&(comm, *rank)));
+            let doubt = lacking[&(comm, *rank)].doubt(list, &begins, is_ordered(&extracts[*local], comm), behind);
             doubts.extend(doubt.map(|doubt| (home(comm), (comm, *rank, doubt))));
         }
     }
@@ -151,12 +165,12 @@ fn remaining(count: usize, own: &Holes, holes: &Holes) -> Vec<bool> {
     numbers.take(count).map(|number: u64| !holes.contains_key(&number)).collect()
 }
 
-/// How many instances of a communicator have the same number with all members, which have recorded `counts` of them: all, if nobody lacks anything, or if all have recorded equally many and those that lack some lack the same.
+/// How many instances of a communicator have the same number with all members, which have recorded `counts` of them: all, if nobody lacks anything, or if all have recorded equally many and those that may lack some lack them at the same
+/// place. (At several places one may lack the first and another one the second, and what is between has other numbers.)
 pub(super) fn certain(counts: &[u64], doubts: &BTreeMap<CommRank, Doubt>) -> Option<u64> {
     let first = doubts.values().map(|doubt| doubt.first).min()?;
     let equal = counts.windows(2).all(|pair| pair[0] == pair[1]);
-    let one = doubts.values().next()?.lacks;
-    let alike = doubts.values().all(|doubt| doubt.lacks.is_some() && doubt.lacks == one);
+    let alike = doubts.values().all(|doubt| doubt.once && doubt.first == first);
     (!(equal && alike)).then_some(first)
 }
 
@@ -180,14 +194,13 @@ mod tests {
     #[test]
     fn an_end_has_a_number_among_the_others() {
         let list = operations([(0, 1), (3, 4), (6, 7)]);
-        let lacking = Lacking::of(&list, &[end(2, false), end(5, true), end(8, false)], true);
+        let lacking = Lacking::of(&list, &[end(2, false), end(5, false), end(8, false)], true);
         assert_eq!(lacking.holes.into_keys().collect::<Vec<_>>(), [1, 3, 5]);
         assert_eq!(lacking.doubts, [0; 0]);
-        // One that began before, and ended later: nobody knows which of the two began first.
-        let list = operations([(0, 1), (2, 9), (3, 4), (10, 11)]);
-        let lacking = Lacking::of(&list, &[end(5, true), end(12, true)], true);
-        assert_eq!(lacking.holes.into_keys().collect::<Vec<_>>(), [4]);
-        assert_eq!(lacking.doubts, [2]);
+        // A non-blocking one may have begun before any that began before it ended.
+        let immediate = operations([(3, 4), (6, 7)]);
+        let lacking = Lacking::of(&immediate, &[end(2, true), end(5, true), end(8, false)], true);
+        assert_eq!((lacking.holes.into_keys().collect::<Vec<_>>(), lacking.doubts), (vec![0, 3], vec![3]));
         let of_threads = Lacking::of(&list, &[end(5, false)], false);
         assert!(of_threads.holes.is_empty() && of_threads.doubts == [5]);
     }
@@ -201,9 +214,17 @@ mod tests {
     }
 
     #[test]
+    fn what_began_before_and_ends_alone_have_numbers_before_the_first_in_doubt() {
+        let list = operations([(0, 1), (3, 4), (6, 7)]);
+        let lacking = Lacking::of(&list, &[end(5, false), end(8, false)], true);
+        let number = |begins: &[u32]| lacking.number_in_doubt(&list, begins);
+        assert_eq!([number(&[]), number(&[2, 9]), number(&[6]), number(&[9])], [None, Some(1), Some(3), Some(5)]);
+    }
+
+    #[test]
     fn a_begin_puts_what_follows_in_doubt_unless_all_did_the_same() {
         let list = operations([(0, 1), (3, 4), (6, 7)]);
-        let doubt = |begins: &[u32]| Lacking::default().doubt(&list, begins, true);
+        let doubt = |begins: &[u32]| Lacking::default().doubt(&list, begins, true, false);
         assert_eq!(doubt(&[]), None);
         let (second, other, last) = (doubt(&[2]).unwrap(), doubt(&[5]).unwrap(), doubt(&[9]).unwrap());
         assert_eq!([second.first, other.first, last.first], [1, 2, 3]);
@@ -215,6 +236,19 @@ mod tests {
         assert_eq!(certain(&[3, 4], &of(&[second])), Some(1));
         assert_eq!(certain(&[3, 3], &of(&[second, second])), None, "both lack the same");
         assert_eq!(certain(&[3, 3], &of(&[second, other])), Some(1));
+        let several = doubt(&[2, 5]).unwrap();
+        assert_eq!(
+            certain(&[3, 3], &of(&[several, several])),
+            Some(1),
+            "one may lack the first, the other one the second"
+        );
+        assert_eq!(certain(&[3, 3], &of(&[doubt(&[9, 10, 12]).unwrap(); 2])), None);
+        // Where instances were taken out, some have lost others than they seem to have.
+        let behind = Lacking::default().doubt(&list, &[5], true, true).unwrap();
+        assert_eq!(certain(&[3, 3], &of(&[behind])), Some(2));
         assert_eq!(certain(&[3, 4], &of(&[last])), Some(3));
+        // So may those that lack the begin of a non-blocking one.
+        let ended = Lacking { doubts: vec![0], ..Lacking::default() }.doubt(&list, &[], true, false).unwrap();
+        assert_eq!(certain(&[3, 3], &of(&[ended, ended])), Some(0));
     }
 }
