@@ -24,22 +24,34 @@ pub(crate) fn settle<T>(calls: &mut [Vec<T>], halves: &[Halves], span: impl Fn(&
     let mut doubts: Vec<BTreeSet<usize>> = halves.iter().map(|half| half.begins.iter().copied().collect()).collect();
     // Of every member its calls by number, those that it has recorded half of included.
     let mut numbered: Vec<Vec<Option<usize>>> = Vec::new();
-    for ((own, half), doubts) in calls.iter().zip(halves).zip(&mut doubts) {
+    // The number that the first call in doubt seems to have.
+    let mut before_doubt: Vec<Option<usize>> = Vec::new();
+    // Whether nobody knows which of several numbers a member lacks.
+    let mut several = vec![false; calls.len()];
+    for (((own, half), doubts), several) in calls.iter().zip(halves).zip(&mut doubts).zip(&mut several) {
         let mut events: Vec<(usize, Option<usize>)> =
             own.iter().enumerate().map(|(k, call)| (span(call).0, Some(k))).collect();
         for end in &half.ends {
-            let around = own.iter().map(&span).find(|&(begin, until)| begin < end.index && end.index < until);
-            match around.filter(|_| end.immediate) {
-                Some((begin, _)) => drop(doubts.insert(begin)),
+            let first = own.iter().map(|call| span(call).0).min().filter(|&begin| begin < end.index);
+            match first.filter(|_| end.immediate) {
+                Some(begin) => {
+                    doubts.insert(begin);
+                    *several = true;
+                }
                 None => events.push((end.index, None)),
             }
         }
         events.sort_unstable();
+        before_doubt.push(doubts.first().map(|&doubt| events.iter().filter(|event| event.0 < doubt).count()));
         numbered.push(events.into_iter().map(|(_, call)| call).collect());
     }
     let of_member =
         |own: &Vec<Option<usize>>| -> Vec<usize> { (0..own.len()).filter(|&number| own[number].is_none()).collect() };
     let holes: BTreeSet<usize> = numbered.iter().flat_map(of_member).collect();
+    // Of those at and behind it, others may have been taken out than those with the same numbers.
+    for (several, before) in several.iter_mut().zip(&before_doubt) {
+        *several |= before.is_some_and(|before| holes.range(before..).next().is_some());
+    }
     for (own, numbered) in calls.iter_mut().zip(&numbered) {
         let stays: BTreeSet<usize> = (0..numbered.len())
             .filter(|number| !holes.contains(number))
@@ -57,8 +69,9 @@ pub(crate) fn settle<T>(calls: &mut [Vec<T>], halves: &[Halves], span: impl Fn(&
     };
     let places: Vec<Vec<usize>> = calls.iter().zip(&doubts).map(places).filter(|places| !places.is_empty()).collect();
     let equal = calls.iter().all(|own| own.len() == least);
+    let one_place = places.iter().flatten().all(|place| *place == places[0][0]) && !several.contains(&true);
     match places.iter().flatten().min() {
-        Some(&first) if !(equal && places.iter().all(|other| *other == places[0])) => first.min(least),
+        Some(&first) if !(equal && one_place) => first.min(least),
         _ => least,
     }
 }
