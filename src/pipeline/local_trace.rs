@@ -1,7 +1,7 @@
 //! The part of a trace that an analysis rank hosts, in memory.
 
 use clc_archive::ScanSummary;
-use clc_clock::{Clock, ClockCursor, Method, RefinedClocks};
+use clc_clock::{Clock, ClockCursor, Method, RefinedClocks, without_impossible};
 use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::local_timeline::LocalTimeline;
@@ -106,13 +106,14 @@ impl EventClock for LocationCursors<'_> {
 }
 
 impl LoadedLocation {
-    /// The clock that readers of the trace see, through the offsets as they were recorded.
+    /// The clock that readers of the trace see, through the offsets as they were recorded, but for those by which time would run backwards.
     ///
     /// # Errors
     /// They cannot be used.
     pub(crate) fn readers_clock(&self) -> Result<Clock> {
         let offsets = self.recorded.as_deref().unwrap_or(&self.offsets);
-        let clock = Method::Linear.clock(offsets).map(Clock::from)?;
+        let possible = without_impossible(offsets);
+        let clock = Method::Linear.clock(possible.as_deref().unwrap_or(offsets)).map(Clock::from)?;
         let (first, last) = self.summary.time_span.unwrap_or((0, 0));
         clock.check_range(Ticks(first as i64), Ticks(last as i64))?;
         Ok(clock)

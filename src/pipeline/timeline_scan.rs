@@ -6,7 +6,7 @@ use crate::pipeline::own_clocks::{differ, put_ahead};
 use crate::pipeline::visits::{Only, SendsWithin, Visit, VisitKind, Visits};
 use crate::report::Warnings;
 use clc_archive::ScanSummary;
-use clc_clock::{Clock, Method, RefinedClocks, put_forward};
+use clc_clock::{Clock, Method, RefinedClocks, put_forward, without_impossible};
 use clc_engine::matching::communicators::CommTable;
 use clc_engine::matching::extract::Extractor;
 use clc_engine::matching::extract::calls::Calls;
@@ -165,6 +165,15 @@ impl OneScan<'_> {
         let (offsets, recorded) = match self.offsets.filter(|_| recorded == self.fallback) {
             Some(instead) => (instead.clone(), Some(recorded)),
             None => (recorded, None),
+        };
+        // Who asks for these clocks gets them, or an error.
+        let possible = (self.options.presync == Method::Auto).then(|| without_impossible(&offsets)).flatten();
+        let (offsets, recorded) = match possible {
+            Some(possible) => {
+                self.warnings.add("recorded clock offsets by which time would run backwards are left out");
+                (possible, recorded.or(Some(offsets)))
+            }
+            None => (offsets, recorded),
         };
         let clock = match self.refined {
             Some((clocks, timeline)) => clocks.of_location(timeline, number as u32).clone(),

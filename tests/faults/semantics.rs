@@ -267,6 +267,11 @@ fn times() -> Vec<Case> {
             vec![],
         ]
     };
+    let falling = move |s: &mut Scene| {
+        std::fs::remove_dir_all(&s.copy.trace).unwrap();
+        let offset = |time, offset| ClockOffset { time, offset, standard_deviation: 0.0 };
+        write_timed(&s.copy.trace, &exchange(1000, 1000), &[offset(0, 0), offset(1000, -5000)]);
+    };
     let beyond = |name: &str, fault: &str, time: u64, presync: &'static str| {
         refused(name, fault, move |s| {
             s.options(&["--presync", presync]);
@@ -318,11 +323,14 @@ fn times() -> Vec<Case> {
             write_timed(&s.copy.trace, &exchange(1 << 30, 1 << 30), &[offset(0, 0), offset(1, 1 << 40)]);
             s.says(["0.def: location 0"]);
         }),
-        refused("offsets_falling", "clock offsets that let time run backwards", move |s| {
-            std::fs::remove_dir_all(&s.copy.trace).unwrap();
-            let offset = |time, offset| ClockOffset { time, offset, standard_deviation: 0.0 };
-            write_timed(&s.copy.trace, &exchange(1000, 1000), &[offset(0, 0), offset(1000, -5000)]);
+        refused("offsets_falling", "clock offsets that let time run backwards, with `--presync linear`", move |s| {
+            falling(s);
+            s.options(&["--presync", "linear"]);
             s.says(["0.def: location 0"]);
+        }),
+        corrected("offsets_falling_auto", "clock offsets that let time run backwards", move |s| {
+            falling(s);
+            s.says(["time would run backwards are left out"]);
         }),
     ]
 }

@@ -539,3 +539,37 @@ fn offsets_that_others_contradict_are_left_out() {
     disturb(&path.join("trace"), 5, 0, 3_000_000);
     assert!(!reason().contains("left out"));
 }
+
+#[test]
+fn offsets_by_which_time_would_run_backwards_are_left_out() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    for (measurements, left) in [(2, "two"), (5, "one of five")] {
+        let _ = std::fs::remove_dir_all(path.join("trace"));
+        let options =
+            "--pattern halo2d --ranks 4 --ranks-per-node 1 --events 2k --seed 5 -q --clock offset=100s,drift=5ppm";
+        clc(&format!("simulate trace {options} --measurements {measurements}"), path);
+        let right = judge("auto", path).0;
+        // The first one too late, or the last one too early.
+        let archive = Otf2Archive::open(&path.join("trace")).expect("an archive");
+        let first = archive.local_definitions(LocationId(2)).expect("definitions").clock_offsets[0];
+        let wrong = if first.offset > 0 { 0 } else { measurements - 1 };
+        disturb(&path.join("trace"), 2, wrong, 90_000_000_000);
+        let report = json(&clc("trace --dry-run -q --report -", path));
+        let warnings = report["warnings"].to_string();
+        assert!(warnings.contains("time would run backwards are left out"), "{left}: {warnings}");
+        run(with_ranks(3).args(["trace", "-o", "three", "-q"]).current_dir(path)).expect(0, "three ranks");
+        std::fs::remove_dir_all(path.join("auto")).expect("the first result");
+        let auto = judge("auto", path).0;
+        assert!(auto < right + 1e-6, "{left}: {auto} {right}");
+        assert_same_tree(&path.join("auto"), &path.join("three"), "three ranks");
+        for result in ["auto", "three"] {
+            std::fs::remove_dir_all(path.join(result)).expect("the result");
+        }
+        // Before and after are shown; who asks for the recorded offsets is told that they cannot be.
+        clc("analyze trace -q", path);
+        let asked = run(alone().args(["trace", "--presync", "linear", "--dry-run"]).current_dir(path));
+        let asked = asked.expect(2, "an impossible clock");
+        assert!(asked.stderr.contains("time would run backwards"), "{}", asked.stderr);
+    }
+}

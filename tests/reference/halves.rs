@@ -19,8 +19,14 @@ pub(crate) struct Halves {
     pub begins: Vec<usize>,
 }
 
-/// Takes the instances out of the `calls` of all members, in order of their begins, that one of them has recorded half of; up to which number the others are the same for all. `span` has the ends of a call.
-pub(crate) fn settle<T>(calls: &mut [Vec<T>], halves: &[Halves], span: impl Fn(&T) -> (usize, usize)) -> usize {
+/// Takes the instances out of the `calls` of all members, in order of their begins, that one of them has recorded half of; up to which number the others are the same for all. `span` has the ends of a call; `only_begins`: nothing in
+/// the trace ends without having begun, so what is missing was never recorded.
+pub(crate) fn settle<T>(
+    calls: &mut [Vec<T>],
+    halves: &[Halves],
+    span: impl Fn(&T) -> (usize, usize),
+    only_begins: bool,
+) -> usize {
     let mut doubts: Vec<BTreeSet<usize>> = halves.iter().map(|half| half.begins.iter().copied().collect()).collect();
     // Of every member its calls by number, those that it has recorded half of included.
     let mut numbered: Vec<Vec<Option<usize>>> = Vec::new();
@@ -64,14 +70,16 @@ pub(crate) fn settle<T>(calls: &mut [Vec<T>], halves: &[Halves], span: impl Fn(&
         });
     }
     let least = calls.iter().map(Vec::len).min().unwrap_or(0);
-    let places = |(own, doubts): (&Vec<T>, &BTreeSet<usize>)| -> Vec<usize> {
+    let places = |(own, doubts): (&Vec<T>, &BTreeSet<usize>)| -> BTreeSet<usize> {
         doubts.iter().map(|&event| own.iter().filter(|call| span(call).0 < event).count()).collect()
     };
-    let places: Vec<Vec<usize>> = calls.iter().zip(&doubts).map(places).filter(|places| !places.is_empty()).collect();
+    let places: Vec<BTreeSet<usize>> =
+        calls.iter().zip(&doubts).map(places).filter(|places| !places.is_empty()).collect();
     let equal = calls.iter().all(|own| own.len() == least);
-    let one_place = places.iter().flatten().all(|place| *place == places[0][0]) && !several.contains(&true);
+    let alike = places.iter().all(|other| *other == places[0] && (other.len() == 1 || only_begins));
+    let same = alike && !several.contains(&true);
     match places.iter().flatten().min() {
-        Some(&first) if !(equal && one_place) => first.min(least),
+        Some(&first) if !(equal && same) => first.min(least),
         _ => least,
     }
 }

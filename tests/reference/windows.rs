@@ -31,11 +31,11 @@ pub(crate) fn calls_on(
     window: WindowId,
     timelines: &[Timeline],
     members: &[MpiRank],
-    choice: Fences,
+    (choice, only_begins): (Fences, bool),
 ) -> (Vec<Vec<Call>>, usize) {
     let recorded = members.iter().map(|&process| of_process(window, &timelines[process]));
     let (mut calls, halves): (Vec<Vec<OnWindow>>, Vec<Halves>) = recorded.unzip();
-    let numbered = settle(&mut calls, &halves, |call| (call.begin, call.end));
+    let numbered = settle(&mut calls, &halves, |call| (call.begin, call.end), only_begins);
     let complete = numbered;
     let alike = |k: &usize| calls.iter().all(|list| list[*k].fence == calls[0][*k].fence);
     let complete = (0..complete).take_while(alike).count();
@@ -75,6 +75,12 @@ pub(crate) fn calls_on(
         Call { begin: call.begin, end: call.end, collective }
     };
     (calls.iter().map(|list| list.iter().enumerate().map(call).collect()).collect(), numbered)
+}
+
+/// Whether a call on a window ends somewhere that has not begun.
+pub(crate) fn end_alone(trace: &Trace, timelines: &[Timeline]) -> bool {
+    let mut windows = trace.windows.iter();
+    windows.any(|window| timelines.iter().any(|timeline| !of_process(window.id, timeline).1.ends.is_empty()))
 }
 
 fn of_process(window: WindowId, timeline: &Timeline) -> (Vec<OnWindow>, Halves) {

@@ -89,7 +89,7 @@ pub use fit::{AtOffsets, ClockFit, Unmeasured};
 pub use inspection::{ClockInterval, Inspected};
 pub use linear::{Drift, LinearClock};
 pub use of_messages::{ClockMessage, Estimated, Options, estimate};
-pub use outlying::{CleanedOffsets, OutlyingOffset, Sought, without_outlying};
+pub use outlying::{CleanedOffsets, OutlyingOffset, Sought, without_impossible, without_outlying};
 pub use put_forward::put_forward;
 pub use refined::RefinedClocks;
 

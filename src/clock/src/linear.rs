@@ -188,7 +188,10 @@ impl LinearClock {
                 let does = if fall == within { "stand still" } else { "run backwards" };
                 let message =
                     format!("{names}: the offset falls by {fall} ticks within {within} ticks, so time would {does}");
-                return Err(Error::new(message).hint("use `--presync none` to ignore these records"));
+                return Err(Error::new(message).hint(
+                    "use `--presync auto`, which leaves such records out, or `--presync none` to ignore \
+                    all of them",
+                ));
             }
         }
         Ok(LinearClock { knots })

@@ -21,6 +21,8 @@ const MOST: usize = 16;
 const SUSPECTS: usize = 4;
 /// Change of the drift from which on the first or last measurement is an error rather than a clock that warms up or is steered: crystals change by a few millionths.
 const TURN: f64 = 20e-6;
+/// Measurements of one clock of which those are sought by which time runs backwards: every one is compared with every other one.
+const MOST_CHECKED: usize = 20_000;
 /// Processes on its node that one is compared with, at most: the next ones.
 const PEERS: usize = 16;
 /// Of two processes with a clock in common that have measured another time, the one that is so many times as far from its other measurements is wrong.
@@ -53,6 +55,49 @@ pub enum Sought {
     Certain,
     /// The first and the last one of a clock as well. It may have jumped just behind the first one, or before the last one.
     AlsoEnds,
+}
+
+/// Most of the `offsets` of one clock, in order of time, without those by which global time would run backwards between two of them; none if nobody knows which these are, since it is not less than half of
+/// them. Of several ways to leave out as few, that in which the clock drifts least. Nothing if time runs forwards, or if their times do not increase.
+pub fn without_impossible(offsets: &[ClockOffset]) -> Option<Vec<ClockOffset>> {
+    // OTF2 has times and offsets of 64 bits each.
+    let global = |one: &ClockOffset| i128::from(one.time) + i128::from(one.offset);
+    let pairs = || offsets.iter().zip(offsets.iter().skip(1));
+    let possible = pairs().all(|(one, next)| global(one) < global(next));
+    if possible || offsets.len() > MOST_CHECKED || pairs().any(|(one, next)| one.time >= next.time) {
+        return None;
+    }
+    let drift = |one: &ClockOffset, next: &ClockOffset| {
+        (i128::from(next.offset) - i128::from(one.offset)).unsigned_abs() as f64 / next.time.abs_diff(one.time) as f64
+    };
+    // The best that ends with each: how many, the largest drift, and the one before.
+    let mut best: Vec<(usize, f64, Option<usize>)> = Vec::new();
+    for (at, next) in offsets.iter().enumerate() {
+        let before = (0..at).filter(|&before| global(&offsets[before]) < global(next));
+        let through = before.map(|before| {
+            let (count, largest, _) = best[before];
+            (count + 1, largest.max(drift(&offsets[before], next)), Some(before))
+        });
+        best.push(through.fold((1, 0.0, None), better));
+    }
+    let (count, _, _) = best.iter().copied().fold((0, 0.0, None), better);
+    if 2 * count <= offsets.len() {
+        return Some(Vec::new());
+    }
+    let ends = (0..offsets.len()).filter(|&at| best[at].0 == count);
+    let mut at = ends.min_by(|&one, &other| best[one].1.total_cmp(&best[other].1));
+    let mut kept = Vec::new();
+    while let Some(here) = at {
+        kept.push(offsets[here]);
+        at = best[here].2;
+    }
+    kept.reverse();
+    Some(kept)
+}
+
+/// The one with more measurements, and of equally many the one with less drift.
+fn better(one: (usize, f64, Option<usize>), other: (usize, f64, Option<usize>)) -> (usize, f64, Option<usize>) {
+    if other.0 > one.0 || other.0 == one.0 && other.1 < one.1 { other } else { one }
 }
 
 /// Finds them among the offsets `recorded`, those of each timeline in order of time; `nodes` has the node of each timeline of a process, others are left alone. `resolution` is in ticks per second.
@@ -296,6 +341,30 @@ mod tests {
         assert_eq!(without_outlying(&[record], &[0], 1_000_000_000, Sought::Certain), CleanedOffsets::default());
         values[0] += 290_000;
         assert_eq!(excesses(&[(0, &[0; 12]), (1, &values)]), []);
+    }
+
+    #[test]
+    fn measurements_by_which_time_runs_backwards_are_left_out() {
+        const S: i64 = 1_000_000_000;
+        let kept = |values: &[i64]| {
+            without_impossible(&offsets(values)).map(|kept| kept.iter().map(|one| one.offset).collect::<Vec<_>>())
+        };
+        assert_eq!(kept(&[]), None);
+        assert_eq!(kept(&[5, -S + 6, -2 * S + 7]), None);
+        // The second one is late, or early.
+        assert_eq!(kept(&[100, 3 * S, 300, 400]).unwrap(), [100, 300, 400]);
+        assert_eq!(kept(&[100, -3 * S, 300, 400]).unwrap(), [100, 300, 400]);
+        // Not one that the clock would have to run ten times as fast for.
+        assert_eq!(kept(&[9 * S, 100, 200, 8 * S]).unwrap(), [100, 200, 8 * S]);
+        assert_eq!(kept(&[100, 5 * S, 3 * S]).unwrap(), [100, 3 * S]);
+        // Of two nobody knows, nor of four two by two.
+        assert_eq!(kept(&[100, -S]).unwrap(), [0; 0]);
+        assert_eq!(kept(&[9 * S, 9 * S, 0, 0]).unwrap(), [0; 0]);
+        assert_eq!(kept(&[i64::MAX, 0, i64::MIN]).unwrap(), [0; 0]);
+        // Records that were written in another order are no measurements of one clock.
+        let mut twice = offsets(&[0, 0, 0]);
+        twice[2].time = 0;
+        assert_eq!(without_impossible(&twice), None);
     }
 
     #[test]

@@ -55,6 +55,7 @@ impl Place {
 /// Everywhere that calls of the processes meet.
 fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
     let calls: Vec<RecordedCalls> = timelines.iter().map(|timeline| recorded(timeline, rules.handles)).collect();
+    let only_begins = calls.iter().all(|calls| calls.ends.is_empty()) && !windows::end_alone(trace, timelines);
     let mut places = Vec::new();
     for communicator in &trace.communicators {
         let (members, first) = match &communicator.members {
@@ -72,12 +73,12 @@ fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
         };
         let mut sequences: Vec<Vec<Call>> = members.iter().map(of_member).collect();
         let halves: Vec<Halves> = members.iter().map(half).collect();
-        let numbered = settle(&mut sequences, &halves, |call| (call.begin, call.end));
+        let numbered = settle(&mut sequences, &halves, |call| (call.begin, call.end), only_begins);
         places.push(Place { members, first, sequences, numbered });
     }
     for window in &trace.windows {
         let Some(CommMembers::Intra(members)) = trace.members(window.comm) else { continue };
-        let (sequences, numbered) = windows::calls_on(window.id, timelines, members, rules.fences);
+        let (sequences, numbered) = windows::calls_on(window.id, timelines, members, (rules.fences, only_begins));
         places.push(Place { members: members.to_vec(), first: 0, sequences, numbered });
     }
     places

@@ -15,6 +15,7 @@ use crate::matching::placement::Placement;
 use clc_trace::{CollectiveOp, CommRank, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The numbers of a communicator's instances of which a member has recorded the end only, with the operation.
 type Holes = BTreeMap<u64, u8>;
@@ -24,8 +25,8 @@ type Holes = BTreeMap<u64, u8>;
 pub(super) struct Doubt {
     /// The first operation that has perhaps another number.
     first: u64,
-    /// Whether all that the member may lack are at that place, and no instance is taken out there or behind it. Else members that are left with equally many may lack different ones.
-    once: bool,
+    /// Equal for members of which those that are left with equally many have lost the same operations; none for those that nobody can be compared with.
+    lacks: Option<u64>,
 }
 
 /// What a member of a communicator lacks.
@@ -68,17 +69,31 @@ impl Lacking {
         Some((before + self.hole_ends.iter().filter(|&&end| end < first).count()) as u64)
     }
 
-    /// From where on the numbers of the operations in `list` are in doubt, with `begins` without an end besides, when the instances of all holes have been taken out: `behind`, whether some of these were at or behind the first one in doubt.
-    fn doubt(&self, list: &[Participation], begins: &[u32], ordered: bool, behind: bool) -> Option<Doubt> {
+    /// From where on the numbers of the operations in `list` are in doubt, with `begins` without an end besides, when the instances of all holes have been taken out. `comparable`: none of these was
+    /// at or behind the first one in doubt. `only_begins`: no end without a begin was recorded anywhere.
+    fn doubt(
+        &self,
+        list: &[Participation],
+        begins: &[u32],
+        (ordered, comparable, only_begins): (bool, bool, bool),
+    ) -> Option<Doubt> {
         let events = || self.doubts.iter().chain(begins);
         let place = |event: u32| match ordered {
             true => list.partition_point(|one| one.begin < event),
             false => list.iter().position(|one| one.begin >= event).unwrap_or(list.len()),
         };
-        let first = place(*events().min()?);
-        // Nobody knows where an operation began whose end alone was recorded, and is in doubt.
-        let once = ordered && !behind && self.doubts.is_empty() && begins.iter().all(|&begin| place(begin) == first);
-        Some(Doubt { first: first as u64, once })
+        let first = place(*events().min()?) as u64;
+        let places: BTreeSet<usize> = begins.iter().map(|&begin| place(begin)).collect();
+        // Of several places one member may lack the first and another one the second; but what a tracer never records, all of them lack. And nobody knows where an operation began whose end alone was recorded,
+        // and is in doubt.
+        let compares = ordered && comparable && self.doubts.is_empty() && (places.len() == 1 || only_begins);
+        let lacks = compares.then(|| {
+            // `new` uses fixed keys, so that all ranks (which run the same binary) agree.
+            let mut hasher = DefaultHasher::new();
+            places.hash(&mut hasher);
+            hasher.finish()
+        });
+        Some(Doubt { first, lacks })
     }
 }
 
@@ -98,11 +113,13 @@ pub(super) fn settle(
         let HalfRecorded { ends, begins, window_begins } = &extract.half_recorded;
         !(ends.is_empty() && begins.is_empty() && window_begins.is_empty())
     };
-    let mut any = [i64::from(extracts.iter().any(half))];
+    let ends = |extract: &Extract| !extract.half_recorded.ends.is_empty();
+    let mut any = [i64::from(extracts.iter().any(half)), i64::from(extracts.iter().any(ends))];
     transport.all_reduce(ReduceOp::Max, &mut any)?;
     if any[0] == 0 {
         return Ok(BTreeMap::new());
     }
+    let only_begins = any[1] == 0;
     let home = |comm: CommIndex| home_of(placement, table, comm);
     let is_ordered =
         |extract: &Extract, comm: CommIndex| extract.part_of.is_empty() && !extract.loose.contains_key(&comm);
@@ -147,8 +164,9 @@ pub(super) fn settle(
     let mut doubts = Vec::new();
     for (&comm, members) in ours.iter() {
         for (rank, local, list) in members {
-            let (begins, behind) = (begins_of(extracts, *local, comm), behind.contains(&(comm, *rank)));
-            let doubt = lacking[&(comm, *rank)].doubt(list, &begins, is_ordered(&extracts[*local], comm), behind);
+            let begins = begins_of(extracts, *local, comm);
+            let known = (is_ordered(&extracts[*local], comm), !behind.contains(&(comm, *rank)), only_begins);
+            let doubt = lacking[&(comm, *rank)].doubt(list, &begins, known);
             doubts.extend(doubt.map(|doubt| (home(comm), (comm, *rank, doubt))));
         }
     }
@@ -165,12 +183,13 @@ fn remaining(count: usize, own: &Holes, holes: &Holes) -> Vec<bool> {
     numbers.take(count).map(|number: u64| !holes.contains_key(&number)).collect()
 }
 
-/// How many instances of a communicator have the same number with all members, which have recorded `counts` of them: all, if nobody lacks anything, or if all have recorded equally many and those that may lack some lack them at the same
-/// place. (At several places one may lack the first and another one the second, and what is between has other numbers.)
+/// How many instances of a communicator have the same number with all members, which have recorded `counts` of them: all, if nobody lacks anything, or if all have recorded equally many and those that
+/// lack some lack the same.
 pub(super) fn certain(counts: &[u64], doubts: &BTreeMap<CommRank, Doubt>) -> Option<u64> {
     let first = doubts.values().map(|doubt| doubt.first).min()?;
     let equal = counts.windows(2).all(|pair| pair[0] == pair[1]);
-    let alike = doubts.values().all(|doubt| doubt.once && doubt.first == first);
+    let one = doubts.values().next()?.lacks;
+    let alike = doubts.values().all(|doubt| doubt.lacks.is_some() && doubt.lacks == one);
     (!(equal && alike)).then_some(first)
 }
 
@@ -224,7 +243,7 @@ mod tests {
     #[test]
     fn a_begin_puts_what_follows_in_doubt_unless_all_did_the_same() {
         let list = operations([(0, 1), (3, 4), (6, 7)]);
-        let doubt = |begins: &[u32]| Lacking::default().doubt(&list, begins, true, false);
+        let doubt = |begins: &[u32]| Lacking::default().doubt(&list, begins, (true, true, false));
         assert_eq!(doubt(&[]), None);
         let (second, other, last) = (doubt(&[2]).unwrap(), doubt(&[5]).unwrap(), doubt(&[9]).unwrap());
         assert_eq!([second.first, other.first, last.first], [1, 2, 3]);
@@ -243,12 +262,16 @@ mod tests {
             "one may lack the first, the other one the second"
         );
         assert_eq!(certain(&[3, 3], &of(&[doubt(&[9, 10, 12]).unwrap(); 2])), None);
+        // Unless ends are never recorded.
+        let never = |begins: &[u32]| Lacking::default().doubt(&list, begins, (true, true, true)).unwrap();
+        assert_eq!(certain(&[3, 3], &of(&[never(&[2, 5]), never(&[1, 2, 5])])), None);
+        assert_eq!(certain(&[3, 3], &of(&[never(&[2, 5]), never(&[2, 9])])), Some(1));
         // Where instances were taken out, some have lost others than they seem to have.
-        let behind = Lacking::default().doubt(&list, &[5], true, true).unwrap();
+        let behind = Lacking::default().doubt(&list, &[5], (true, false, false)).unwrap();
         assert_eq!(certain(&[3, 3], &of(&[behind])), Some(2));
         assert_eq!(certain(&[3, 4], &of(&[last])), Some(3));
         // So may those that lack the begin of a non-blocking one.
-        let ended = Lacking { doubts: vec![0], ..Lacking::default() }.doubt(&list, &[], true, false).unwrap();
+        let ended = Lacking { doubts: vec![0], ..Lacking::default() }.doubt(&list, &[], (true, true, true)).unwrap();
         assert_eq!(certain(&[3, 3], &of(&[ended, ended])), Some(0));
     }
 }
