@@ -142,6 +142,52 @@ fn operations_without_sizes_are_not_called_checked() {
     assert_eq!([reduce((8, 8)), reduce((8, 0)), reduce((0, 8)), reduce((0, 0))], [3, 1, 1, 1]);
 }
 
+/// Two processes with barriers at these times, of which process 1 has recorded some; by how much its clock is ahead. A message comes back behind each second one.
+fn uneven(times: &[i64], recorded: impl Fn(usize) -> bool, ahead: i64) -> Trace {
+    let own = |process: i64| {
+        let mut events: Vec<_> = Vec::new();
+        for (k, time) in times.iter().enumerate() {
+            let begin = (time + process + process * ahead) * US;
+            if process == 0 || recorded(k) {
+                events
+                    .extend([(begin, Event::MpiCollectiveBegin), (begin + 5 * US, Event::MpiCollectiveEnd(barrier()))]);
+            }
+            if k % 2 == 0 {
+                let after = begin + 10 * US;
+                if process == 0 {
+                    events.extend(receive(after, after + 9 * US, 1))
+                } else {
+                    events.extend(send(after, 0))
+                }
+            }
+        }
+        events
+    };
+    trace(vec![vec![own(0)], vec![own(1)]])
+}
+
+#[test]
+fn whole_operations_may_be_missing() {
+    let irregular = [10, 100, 250, 310, 500, 740, 790, 950];
+    let regular: Vec<i64> = (0..8).map(|k| 10 + 100 * k).collect();
+    for times in [&irregular[..], &regular] {
+        // From the begin on, in between, to the end: nothing is claimed, and what there is before is kept.
+        let cases: [(&dyn Fn(usize) -> bool, u64); 5] =
+            [(&|k| k > 0, 0), (&|k| k > 4, 0), (&|k| k != 3, 3), (&|k| !(2..5).contains(&k), 2), (&|k| k < 6, 6)];
+        for (recorded, left) in cases {
+            let trace = uneven(times, recorded, 0);
+            let outcome = corrected_with(&trace, &[1, 2], &RULES).unwrap();
+            assert_untouched(&trace, &outcome);
+            assert_eq!((outcome.instances, outcome.received[2]), (left, 0), "{times:?}");
+        }
+    }
+    // Of what stopped early the clocks may be wrong, unless the program is regular.
+    for (times, left) in [(&irregular[..], 6), (&regular, 0)] {
+        let outcome = corrected_with(&uneven(times, |k| k < 6, 30), &[1, 2], &RULES).unwrap();
+        assert_eq!((outcome.instances, outcome.violated.0 > 0), (left, true), "{times:?}");
+    }
+}
+
 /// A trace that lacks one end each of so many percent of its collective operations. Never an end and the begin that the same location (and request) recorded next: what is left of the two looks like one operation.
 /// Nor ends only, several of a process: then they are taken for what the tracer never records.
 fn halved(complete: &Trace, percent: usize, seed: u64) -> Trace {

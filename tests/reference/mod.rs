@@ -6,7 +6,7 @@
 //!
 //! * [`model`]: a trace as plain data, and its timelines;
 //! * [`matching`]: every happened-before pair of a trace; [`channel`]: what is known of messages when records are missing;
-//!   [`windows`]: which fences are barriers; [`calls`]: what calls of MPI synchronise by more than their records;
+//!   [`halves`] and [`uneven`]: of collective calls; [`windows`]: which fences are barriers; [`calls`]: what calls of MPI synchronise by more than their records;
 //! * [`forward`]: the forward replay; [`backward`]: the backward amortisation;
 //! * [`common`]: the mirrored replay, the average, the common time;
 //! * [`violations`] and [`properties`]: checkers that know what a result must satisfy, not how it is computed;
@@ -31,5 +31,6 @@ pub(crate) mod matching;
 pub(crate) mod model;
 pub(crate) mod properties;
 pub(crate) mod threads;
+pub(crate) mod uneven;
 pub(crate) mod violations;
 pub(crate) mod windows;

@@ -7,6 +7,7 @@ use super::calls;
 use super::halves::{Halves, LoneEnd, settle};
 use super::matching::Call;
 use super::model::{Timeline, Trace};
+use super::uneven::{self, Compared};
 use clc_engine::matching::collectives::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, Event, MpiRank, WindowId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,8 @@ struct OnWindow {
     begin: usize,
     end: usize,
     fence: bool,
+    /// Which operation, if it is no fence.
+    op: u8,
     /// The process has accessed others since its fence before.
     accessed: bool,
 }
@@ -36,6 +39,24 @@ pub(crate) fn calls_on(
     let recorded = members.iter().map(|&process| of_process(window, &timelines[process]));
     let (mut calls, halves): (Vec<Vec<OnWindow>>, Vec<Halves>) = recorded.unzip();
     let numbered = settle(&mut calls, &halves, |call| (call.begin, call.end), only_begins);
+    let at = |member: usize, index: usize| timelines[members[member]][index].time;
+    let compared = |(member, list): (usize, &Vec<OnWindow>)| -> Vec<Compared> {
+        let one = |call: &OnWindow| Compared {
+            kind: (call.op, 0),
+            begin: at(member, call.begin),
+            end: at(member, call.end),
+            all_wait: false,
+        };
+        list.iter().map(one).collect()
+    };
+    let violated = |k: usize| {
+        let fences = || (0..calls.len()).filter(|&member| calls[member][k].fence);
+        let last = fences().map(|member| at(member, calls[member][k].begin)).max();
+        let first = fences().map(|member| at(member, calls[member][k].end)).min();
+        last > first
+    };
+    let even = uneven::numbered(&calls.iter().enumerate().map(compared).collect::<Vec<_>>(), violated);
+    let numbered = numbered.min(even);
     let complete = numbered;
     let alike = |k: &usize| calls.iter().all(|list| list[*k].fence == calls[0][*k].fence);
     let complete = (0..complete).take_while(alike).count();
@@ -102,7 +123,11 @@ fn of_process(window: WindowId, timeline: &Timeline) -> (Vec<OnWindow>, Halves) 
                 let fence = end.op == CollectiveOp::BARRIER && end.level != 0;
                 let accessed = fence && std::mem::take(&mut accesses) > 0;
                 match begin {
-                    Some(begin) => found.push(OnWindow { begin, end: index, fence, accessed }),
+                    Some(begin) => {
+                        // A barrier that is no fence is something unknown.
+                        let op = if end.op == CollectiveOp::BARRIER { u8::from(fence) } else { end.op.0 + 2 };
+                        found.push(OnWindow { begin, end: index, fence, op, accessed });
+                    }
                     None => half.ends.push(LoneEnd { index, immediate: false }),
                 }
             }

@@ -1,6 +1,7 @@
 //! Collective instances, and what they constrain.
 
 use super::super::halves::{Halves, settle};
+use super::super::uneven::{Compared, numbered};
 use super::*;
 
 /// Where calls meet: a communicator, or a window.
@@ -73,8 +74,12 @@ fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
         };
         let mut sequences: Vec<Vec<Call>> = members.iter().map(of_member).collect();
         let halves: Vec<Halves> = members.iter().map(half).collect();
-        let numbered = settle(&mut sequences, &halves, |call| (call.begin, call.end), only_begins);
-        places.push(Place { members, first, sequences, numbered });
+        let settled = settle(&mut sequences, &halves, |call| (call.begin, call.end), only_begins);
+        let mut place = Place { members, first, sequences, numbered: settled };
+        if first == 0 {
+            place.numbered = place.numbered.min(even(trace, rules, &place, timelines));
+        }
+        places.push(place);
     }
     for window in &trace.windows {
         let Some(CommMembers::Intra(members)) = trace.members(window.comm) else { continue };
@@ -82,6 +87,35 @@ fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
         places.push(Place { members: members.to_vec(), first: 0, sequences, numbered });
     }
     places
+}
+
+/// How many calls have the same number with all members of a communicator, who have perhaps recorded different numbers of them.
+fn even(trace: &Trace, rules: &Rules, place: &Place, timelines: &[Timeline]) -> usize {
+    let time = |event: EventRef| timelines[event.process][event.index].time;
+    let compared = |member: &MpiRank, call: &Call| {
+        let (process, Collective { op, root, sent, received, .. }) = (member.place(), call.collective);
+        let at = |index| time(EventRef { process, index });
+        let root = match (class(op, rules), root) {
+            (Some(Kind::OneToAll | Kind::AllToOne), Root::Rank(rank)) => rank + 1,
+            _ => 0,
+        };
+        let all_wait = class(op, rules) == Some(Kind::AllToAll) && (is_barrier(op) || sent > 0 && received > 0);
+        Compared { kind: (op.0, root), begin: at(call.begin), end: at(call.end), all_wait }
+    };
+    let list = |(member, calls): (&MpiRank, &Vec<Call>)| calls.iter().map(|call| compared(member, call)).collect();
+    let lists: Vec<Vec<Compared>> = place.members.iter().zip(&place.sequences).map(list).collect();
+    let violated = |k: usize| {
+        let Ok(root) = place.root(k) else { return false };
+        let instance: Vec<Call> = place.sequences.iter().map(|sequence| sequence[k]).collect();
+        let pairs = constraints(trace, rules, place, root, &instance).unwrap_or_default();
+        pairs.iter().any(|pair| time(pair.send) > time(pair.receive))
+    };
+    numbered(&lists, violated)
+}
+
+/// Whether an operation has no data.
+fn is_barrier(op: CollectiveOp) -> bool {
+    matches!(op, CollectiveOp::BARRIER | windows::ASSUMED | CollectiveOp::CREATE_HANDLE_OF_ALL)
 }
 
 /// The k-th call of every member on a communicator or window is the k-th instance.
@@ -134,7 +168,7 @@ fn constraints(trace: &Trace, rules: &Rules, place: &Place, root: Root, instance
     let members = &place.members[..];
     let ranks = 0..members.len();
     let mu = |from: usize, to: usize| latency(trace, rules, members[from].place(), members[to].place());
-    let barrier = matches!(op, CollectiveOp::BARRIER | windows::ASSUMED | CollectiveOp::CREATE_HANDLE_OF_ALL);
+    let barrier = is_barrier(op);
     let sends = |rank: usize| barrier || instance[rank].collective.sent > 0;
     let receives = |rank: usize| barrier || instance[rank].collective.received > 0;
     let pair = |kind: Kind, from: usize, to: usize, latency: i64| Dependency {

@@ -5,6 +5,7 @@ use crate::matching::collectives::fences::Ours;
 use crate::matching::collectives::groups::{Word, has_two};
 use crate::matching::collectives::half_recorded::{Doubt, certain};
 use crate::matching::collectives::homes::{exchange, home_of, tell_hosts};
+use crate::matching::collectives::uneven::{self, Called};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
@@ -92,11 +93,13 @@ impl<'a, 'b> Comparison<'a, 'b> {
         Ok(Comparison { placement, table, ours, homes: BTreeMap::new(), complete: ByComm::new() })
     }
 
-    /// How many instances everybody has, up to where members lack some, by what is in `doubt` at the homes.
+    /// How many instances everybody has, up to where members lack some, by what is in `doubt` at the homes, and by what times and kinds of operations tell where members have recorded different numbers of them.
     pub(super) fn count(
         &mut self,
         transport: &mut dyn Transport,
         doubt: &BTreeMap<CommIndex, BTreeMap<CommRank, Doubt>>,
+        extracts: &[Extract],
+        alltoallv: bool,
     ) -> Result<ByComm> {
         let (placement, table) = (self.placement, self.table);
         let announce = self.ours.iter().flat_map(|(&comm, members)| {
@@ -108,13 +111,42 @@ impl<'a, 'b> Comparison<'a, 'b> {
             home.counts.resize(size_of(table, comm), 0);
             home.counts[rank] = count;
         }
+        let even = self.even(transport, extracts, alltoallv)?;
         let complete = |(&comm, home): (&CommIndex, &AtHome)| {
             let all = home.counts.iter().copied().min().unwrap_or(0);
+            let all = even.get(&comm).map_or(all, |&even| all.min(even));
             let certain = doubt.get(&comm).and_then(|doubts| certain(&home.counts, doubts));
             (comm, certain.map_or(all, |certain| certain.min(all)))
         };
         self.complete = self.homes.iter().map(complete).collect();
         tell_hosts(transport, placement, table, &self.complete)
+    }
+
+    /// At the homes: so many instances have the same number with all members, where these have recorded different numbers of them. The groups of an inter-communicator are not compared.
+    fn even(&self, transport: &mut dyn Transport, extracts: &[Extract], alltoallv: bool) -> Result<ByComm> {
+        let (placement, table) = (self.placement, self.table);
+        let uneven = self.homes.iter().filter(|(comm, home)| {
+            home.counts.windows(2).any(|pair| pair[0] != pair[1])
+                && !home.counts.contains(&0)
+                && !has_two(table, **comm)
+        });
+        let uneven: ByComm = uneven.map(|(&comm, _)| (comm, 0)).collect();
+        let asked = tell_hosts(transport, placement, table, &uneven)?;
+        let announce = self.ours.iter().filter(|(comm, _)| asked.contains_key(comm)).flat_map(|(&comm, members)| {
+            let (size, window) = (size_of(table, comm) as u32, table.is_window(comm));
+            members.iter().map(move |(rank, local, list)| {
+                let called = |own| Called::of(own, &extracts[*local], (*rank, size), alltoallv, window);
+                (home_of(placement, table, comm), (comm, *rank, list.iter().map(called).collect::<Vec<Called>>()))
+            })
+        });
+        let mut lists: BTreeMap<CommIndex, BTreeMap<CommRank, Vec<Called>>> = BTreeMap::new();
+        for (comm, rank, list) in exchange(transport, announce)? {
+            lists.entry(comm).or_default().insert(rank, list);
+        }
+        let certain = |(comm, lists): (CommIndex, BTreeMap<CommRank, Vec<Called>>)| {
+            (comm, uneven::certain(&lists.into_values().collect::<Vec<_>>()) as u64)
+        };
+        Ok(lists.into_iter().map(certain).collect())
     }
 
     /// What is left over is counted once: by the member that took part most often, the first of those.
@@ -266,7 +298,7 @@ fn size_of(table: &CommTable<'_>, comm: CommIndex) -> usize {
 }
 
 /// What all members have to agree on: the operation, and the root where there is one.
-fn signature(participation: &Participation) -> u64 {
+pub(super) fn signature(participation: &Participation) -> u64 {
     let part = &participation.part;
     let root = match part.root {
         Root::Rank(root) if CollectiveClass::of(part.op, false).rooted() => u64::from(root) + 1,

@@ -55,7 +55,7 @@ impl Fences {
 
 /// Rates of clocks are taken to differ by no more than one part in so many, 0.5 %: ten times what NTP may slew, and two clocks that swing by 200 us with a period of half a second against each
 /// other. With more, fences of perfect clocks agree that were left by one process shortly before another entered.
-const SAME_RATE: i64 = 192;
+pub(super) const SAME_RATE: i64 = 192;
 
 /// If more than one in so many of a window's fences without operations cannot have been a barrier, none of them counts as one: such fences are called
 /// in a loop.

@@ -3,7 +3,7 @@
 //! The k-th collective operation of one member belongs to the k-th of every other member. A *home* rank per communicator (the
 //! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
 //! only if that differs the operations themselves (of inter-communicators always, for the sake of roots). Before that, operations of which one end only was
-//! recorded get their numbers (`half_recorded`).
+//! recorded get their numbers (`half_recorded`); where the numbers of operations differ, times and kinds tell which are the same (`uneven`).
 
 mod comparison;
 pub mod fences;
@@ -12,6 +12,7 @@ mod half_recorded;
 mod homes;
 pub mod instances;
 pub(crate) mod split;
+mod uneven;
 
 use crate::comm::{AnalysisRank, Transport};
 use crate::matching::collectives::comparison::{Comparison, class_of};
@@ -59,7 +60,7 @@ pub fn match_collectives(
     let mut left_out = Vec::new();
     let ours = &mut comparison.ours;
     let doubt = half_recorded::settle(transport, (placement, table), extracts, ours, &mut left_out)?;
-    let complete = comparison.count(transport, &doubt)?;
+    let complete = comparison.count(transport, &doubt, extracts, rules.alltoallv)?;
     let counting = comparison.most_frequent(transport)?;
     let suspicious = comparison.suspicious(transport, &complete)?;
     comparison.compare(transport, &suspicious)?;
