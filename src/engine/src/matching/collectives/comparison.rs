@@ -5,14 +5,15 @@ use crate::matching::collectives::fences::Ours;
 use crate::matching::collectives::groups::{Word, has_two};
 use crate::matching::collectives::half_recorded::{Doubt, certain};
 use crate::matching::collectives::homes::{exchange, home_of, tell_hosts};
+use crate::matching::collectives::kinds::{class_of, signature};
 use crate::matching::collectives::uneven::{self, Called};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
-use clc_trace::{CollectiveOp, CommRank, Error, Result, Root, TimelineNumber};
-use controlled_logical_clock::semantics::{CollectiveClass, Role, role_between};
+use clc_trace::{CommRank, Error, Result, TimelineNumber};
+use controlled_logical_clock::semantics::{Role, role_between};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
@@ -297,16 +298,6 @@ fn size_of(table: &CommTable<'_>, comm: CommIndex) -> usize {
     table.participants(comm).map_or(0, |processes| processes.len())
 }
 
-/// What all members have to agree on: the operation, and the root where there is one.
-pub(super) fn signature(participation: &Participation) -> u64 {
-    let part = &participation.part;
-    let root = match part.root {
-        Root::Rank(root) if CollectiveClass::of(part.op, false).rooted() => u64::from(root) + 1,
-        _ => 0,
-    };
-    root << 8 | u64::from(part.op.0)
-}
-
 fn checksum(list: &[Participation]) -> u64 {
     // `new` uses fixed keys, so that all ranks (which run the same binary) agree.
     let mut hasher = std::hash::DefaultHasher::new();
@@ -314,12 +305,4 @@ fn checksum(list: &[Participation]) -> u64 {
         hasher.write_u64(signature(participation));
     }
     hasher.finish()
-}
-
-/// The class of an operation; `between` the groups of an inter-communicator there are no prefix operations.
-pub(super) fn class_of(op: CollectiveOp, alltoallv: bool, between: bool) -> CollectiveClass {
-    match CollectiveClass::of(op, alltoallv) {
-        CollectiveClass::Prefix if between => CollectiveClass::Unconstrained,
-        class => class,
-    }
 }

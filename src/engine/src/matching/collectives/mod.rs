@@ -11,16 +11,18 @@ mod groups;
 mod half_recorded;
 mod homes;
 pub mod instances;
+mod kinds;
 pub(crate) mod split;
 mod uneven;
 
 use crate::comm::{AnalysisRank, Transport};
-use crate::matching::collectives::comparison::{Comparison, class_of};
+use crate::matching::collectives::comparison::Comparison;
 use crate::matching::collectives::fences::Fences;
 use crate::matching::collectives::homes::{home_of, tell_hosts};
 use crate::matching::collectives::instances::{
     CollectiveComm, CollectiveCounts, Collectives, HostedComm, HostedMember, Instance, MemberPlace, Membership,
 };
+use crate::matching::collectives::kinds::class_of;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};

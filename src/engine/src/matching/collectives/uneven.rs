@@ -9,8 +9,8 @@
 //! contradict as well that it is their second one, their third one, and so on. Where they do not (the program does the same again and again), the operations up to the first one are certain that would be a violation: if the
 //! clocks are right, it belongs to something else.
 
-use crate::matching::collectives::comparison::{class_of, signature};
 use crate::matching::collectives::fences::SAME_RATE;
+use crate::matching::collectives::kinds::{class_of, signature};
 use crate::matching::extracted::{Extract, Participation};
 use clc_trace::CommRank;
 use controlled_logical_clock::semantics::{CollectiveClass, Role, role_between};
