@@ -18,7 +18,7 @@ struct OnWindow {
     begin: usize,
     end: usize,
     fence: bool,
-    /// Which operation, if it is no fence.
+    /// Which operation.
     op: u8,
     /// The process has accessed others since its fence before.
     accessed: bool,
@@ -42,7 +42,7 @@ pub(crate) fn calls_on(
     let at = |member: usize, index: usize| timelines[members[member]][index].time;
     let compared = |(member, list): (usize, &Vec<OnWindow>)| -> Vec<Compared> {
         let one = |call: &OnWindow| Compared {
-            kind: (call.op, 0),
+            kind: (call.op, u32::from(call.fence)),
             begin: at(member, call.begin),
             end: at(member, call.end),
             all_wait: false,
@@ -123,11 +123,7 @@ fn of_process(window: WindowId, timeline: &Timeline) -> (Vec<OnWindow>, Halves) 
                 let fence = end.op == CollectiveOp::BARRIER && end.level != 0;
                 let accessed = fence && std::mem::take(&mut accesses) > 0;
                 match begin {
-                    Some(begin) => {
-                        // A barrier that is no fence is something unknown.
-                        let op = if end.op == CollectiveOp::BARRIER { u8::from(fence) } else { end.op.0 + 2 };
-                        found.push(OnWindow { begin, end: index, fence, op, accessed });
-                    }
+                    Some(begin) => found.push(OnWindow { begin, end: index, fence, op: end.op.0, accessed }),
                     None => half.ends.push(LoneEnd { index, immediate: false }),
                 }
             }
