@@ -42,7 +42,8 @@ pub(crate) fn numbered(lists: &[Vec<Compared>], violated: impl Fn(usize) -> bool
         let first = (0..list.len()).find(|&k| !possible(k, 0)).unwrap_or(list.len());
         let later = (1..=most - list.len()).any(|shift| (0..first).all(|k| possible(k, shift)));
         certain = certain.min(first);
-        if later {
+        // Where one call does not fit, others before may be wrong.
+        if later || first < list.len() {
             certain = (0..certain).find(|&k| violated(k)).unwrap_or(certain);
         }
     }
