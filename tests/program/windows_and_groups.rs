@@ -331,6 +331,32 @@ fn calls_tell_which_accesses_are_of_groups() {
 }
 
 #[test]
+fn accesses_of_an_epoch_without_a_begin_are_of_no_fence() {
+    let sync = |name: &str, enter: i64, leave: i64, level: u32, group: u32| {
+        let event = Event::RmaGroupSync(WindowGroup { level, window: WINDOW, group: GroupId(group + 2) });
+        call(name, enter, leave, &[(enter, event)])
+    };
+    // Perfect clocks. The target leaves the fences of each round before the origin comes, which the program has asserted.
+    let target = |k: i64| {
+        let t = 1000 * k;
+        let epoch = [sync("MPI_Win_post", t, t + 1, 1, 1), sync("MPI_Win_wait", t + 50, t + 60, 3, 1)].concat();
+        [epoch, fence(t + 70, t + 75)].concat()
+    };
+    let origin = |k: i64| {
+        let t = 1000 * k;
+        let start = if k == 3 { call("MPI_Win_start", t, t + 5, &[]) } else { sync("MPI_Win_start", t, t + 5, 1, 0) };
+        let complete = sync("MPI_Win_complete", t + 10, t + 40, 3, 0);
+        [start, vec![put(t + 6)], complete, fence(t + 80, t + 85)].concat()
+    };
+    let trace = trace(&[((1..=6).flat_map(target).collect(), 0), ((1..=6).flat_map(origin).collect(), 0)]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    // Fences that may not have synchronised are not checked.
+    let report = report(&path, &["check", "--presync", "none"], 3);
+    assert_eq!((found(&report, "fence").1, found(&report, "group").1), (0, 0), "{report}");
+}
+
+#[test]
 fn groups_of_an_inter_communicator_wait_for_each_other() {
     // 1 and 2 are one group; 2 is 200 behind. 1 leaves before 2 comes, which it need not wait for.
     let operation = |op, root, begin: i64, end: i64| {

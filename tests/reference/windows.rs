@@ -141,7 +141,12 @@ fn of_process(window: WindowId, timeline: &Timeline) -> (Vec<OnWindow>, Halves) 
                     Some("MPI_Win_complete" | "MPI_Win_wait") => false,
                     _ => sync.level & 2 == 0,
                 };
-                groups = if begins { groups + 1 } else { groups.saturating_sub(1) };
+                match (begins, groups) {
+                    (true, _) => groups += 1,
+                    // An epoch that has not begun may have had all accesses before.
+                    (false, 0) => accesses = 0,
+                    (false, _) => groups -= 1,
+                }
             }
             _ => {}
         }

@@ -100,8 +100,13 @@ impl Extractor<'_> {
                 _ => begins,
             };
         }
-        let groups = &mut self.epochs.entry(sync.window).or_default().groups;
-        *groups = if begins { *groups + 1 } else { groups.saturating_sub(1) };
+        let epoch = self.epochs.entry(sync.window).or_default();
+        match epoch.groups.checked_sub(1) {
+            _ if begins => epoch.groups += 1,
+            Some(left) => epoch.groups = left,
+            // Its begin is missing: accesses may be those of this epoch.
+            None => epoch.accesses = 0,
+        }
         false
     }
 
