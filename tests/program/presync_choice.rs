@@ -166,10 +166,11 @@ fn estimates_that_run_away_give_way_to_straight_lines() {
     let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tracer-halo-4");
     let perturb = "trace --clock mixed --per-process --seed 8 --measurements 0 --anyway -q";
     clc(&format!("perturb {} {perturb}", recording.display()), path);
-    for presync in ["auto", "network"] {
-        let (rms, chosen) = judge(presync, path);
-        assert!(rms < 100e-6 && chosen == "hull", "{presync}: {rms}, {chosen}");
-    }
+    let (rms, chosen) = judge("auto", path);
+    assert!(rms < 100e-6 && chosen == "hull", "auto: {rms}, {chosen}");
+    // Without evidence only lines in place of curves are left.
+    let (rms, chosen) = judge("network", path);
+    assert!(rms < 250e-6, "network: {rms}, {chosen}");
 }
 
 /// Processes that wait actively and share cores, with clocks that nobody has measured: between the few quick round trips curves went wherever late messages look prompt, 0.2 to 0.7 ms from the truth. Lines of regression are 16 to 46 us from it.
@@ -535,6 +536,15 @@ fn offsets_that_others_contradict_are_left_out() {
     simulate("--ranks-per-node 1 --measurements 9 --clock offset=1ms,drift=5ppm");
     disturb(&path.join("trace"), 5, 2, 300_000);
     assert!(reason().contains("of process 5 by 30"), "{}", reason());
+    // The last one: it is wrong if nothing else is, and right where clocks have jumped shortly before.
+    simulate("--ranks-per-node 1 --measurements 9 --clock offset=1ms,drift=5ppm");
+    disturb(&path.join("trace"), 5, 8, 300_000);
+    assert!(reason().contains("of process 5 by 30"), "{}", reason());
+    let jumps =
+        "--clock jump,sine=5us/0.3s --ranks 16 --ranks-per-node 1 --measurements 5 --events 500 --compute 300us";
+    std::fs::remove_dir_all(path.join("trace")).expect("the trace before");
+    clc(&format!("simulate trace --pattern halo2d {jumps} --imbalance 0 --asymmetry 0.2 --seed 39938287 -q"), path);
+    assert!(!reason().contains("left out"), "{}", reason());
     simulate("--ranks-per-node 1 --measurements 2");
     disturb(&path.join("trace"), 5, 0, 3_000_000);
     assert!(!reason().contains("left out"));

@@ -46,6 +46,8 @@ pub struct Problem<'a> {
     pub rounds: &'a [f64],
     /// Whether drift returns to its mean where nothing is observed.
     pub leaning: bool,
+    /// Whether it does so only if drifts differ by about as much as by their changes (`UNLIKE`).
+    pub alike: bool,
     /// Windows that do not follow the one before: only some stretches of the run are looked at.
     pub cuts: &'a [usize],
     /// The latency of directions that are not answered, if it is known (`Problem::latency_at_anchors`).
@@ -68,6 +70,9 @@ const RELATIVE: f64 = 1e-6;
 /// Windows from which on a clock has a mean drift. Chosen by hand: the mean of fewer is noise, which silent windows would continue; with more, short
 /// stretches have none.
 const LEANING: usize = 8;
+/// How many times as much as by their changes drifts may differ to be alike. Chosen by hand: of a wave with a period of P windows it is a third of P, of the bends where recorded offsets are joined around a jump
+/// more than a million.
+const UNLIKE: f64 = 1e5;
 /// Least q, in units of what observations are known to: clocks that are stiffer than that are straight for thousands of windows, but the weights of bends and of
 /// messages are then so far apart that the system cannot be solved with the 53 bits of a number.
 const STIFFEST: f64 = 4e-6;
@@ -336,7 +341,10 @@ impl Problem<'_> {
             let squares: f64 = slopes.iter().map(|slope| (slope - mean) * (slope - mean)).sum();
             let varies = (squares / count).max(self.q() * self.q());
             let weight = self.q() * self.q() / (4.0 * varies * varies);
-            let forgets = memory(&slopes, mean).map_or(0.0, |windows| (self.q() * windows).powi(-2));
+            // Of such a process ρ² is q² / 2 times what it remembers. Where drifts differ by far more, they do not change by q: between a few sharp bends the clock is straight.
+            let is_like = |windows: &f64| !self.alike || varies <= UNLIKE * self.q() * self.q() * windows / 2.0;
+            let remembers = memory(&slopes, mean).filter(is_like);
+            let forgets = remembers.map_or(0.0, |windows| (self.q() * windows).powi(-2));
             for window in (0..row.len().saturating_sub(1)).filter(whole) {
                 let miss = mean - (row[window + 1] - row[window]);
                 system.lean(window, clock, miss, if known[window] { weight } else { weight.max(forgets) });

@@ -45,6 +45,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
         afresh: true,
         rounds: ROUNDS,
         leaning: false,
+        alike: false,
         cuts: &[],
         around: None,
         firm: false,
@@ -200,6 +201,28 @@ fn before_the_first_message_a_clock_that_bends_goes_on_for_no_longer_than_it_rem
     assert!((silent..windows).all(|window| (found[1][window] - truth[1][window]).abs() < 100.0));
     // 157 per window at the first message: for ever it would be 31,400 off at the begin.
     assert!(found[1][0].abs() < 3000.0, "{}", found[1][0]);
+}
+
+#[test]
+fn a_straight_clock_goes_on_behind_the_last_message_whatever_it_did_before_it_was_steered() {
+    // Recorded offsets around a jump are joined by a steep line, which a straight clock has to undo; nothing is seen in the last window.
+    let steep = |window: usize| 5000.0 * window.clamp(200, 300) as f64;
+    let windows = 400;
+    let truth: Offsets = vec![vec![0.0; windows], (0..windows).map(steep).collect()];
+    let seen = observe(&[(0, 1)], &truth, 3000).part(|window| window as usize + 1 < windows);
+    let problem = Problem {
+        afresh: false,
+        leaning: true,
+        alike: true,
+        roughness: 1e-9,
+        rounds: LAST_ROUNDS,
+        ..problem(&seen, &truth, &[])
+    };
+    let found = problem.solve(&truth);
+    assert!(worst(&found, &truth) < 1000.0, "{}", worst(&found, &truth));
+    // The mean of all drifts is none of them, and the clock is too stiff to bend.
+    let mean = Problem { alike: false, ..problem }.solve(&truth);
+    assert!(worst(&mean, &truth) > 10_000.0);
 }
 
 #[test]

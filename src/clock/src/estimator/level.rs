@@ -67,6 +67,8 @@ impl Estimator {
             afresh,
             rounds: ROUNDS,
             leaning: self.model == Method::Network,
+            // Chosen by hand: jumps are found less well with it (250 random scenarios: nine came closer to the truth, 14 did not).
+            alike: false,
             cuts: &[],
             around: None,
             firm: false,
