@@ -56,6 +56,12 @@ fn fence(begin: i64, end: i64) -> Vec<(i64, Event)> {
     vec![(begin, Event::RmaCollectiveBegin), (end, Event::RmaCollectiveEnd(ended))]
 }
 
+/// A call that begins or ends an epoch with the group of one process.
+fn sync(name: &str, enter: i64, leave: i64, level: u32, process: u32) -> Vec<(i64, Event)> {
+    let event = Event::RmaGroupSync(WindowGroup { level, window: WINDOW, group: GroupId(process + 2) });
+    call(name, enter, leave, &[(enter, event)])
+}
+
 fn put(time: i64) -> (i64, Event) {
     (time, Event::RmaPut(WindowTransfer { window: WINDOW, remote: 0, bytes: 8, matching: 1 }))
 }
@@ -285,10 +291,6 @@ fn threads_that_overtake_each_other_wait_for_as_many_receives_as_sends() {
 
 #[test]
 fn epochs_wait_for_posts_and_completions() {
-    let sync = |name: &str, enter: i64, leave: i64, level: u32, group: u32| {
-        let event = Event::RmaGroupSync(WindowGroup { level, window: WINDOW, group: GroupId(group + 2) });
-        call(name, enter, leave, &[(enter, event)])
-    };
     // 0 is the target of 1 and then of 2, whose clock is 300 ahead of theirs: it seems to post late.
     let target = |k: i64| {
         let (t, origin) = (1000 * k, 1 + (k % 2) as u32);
@@ -310,10 +312,7 @@ fn epochs_wait_for_posts_and_completions() {
 #[test]
 fn calls_tell_which_accesses_are_of_groups() {
     // All records have the same level.
-    let sync = |name: &str, enter: i64, leave: i64, group: u32| {
-        let event = Event::RmaGroupSync(WindowGroup { level: 3, window: WINDOW, group: GroupId(group + 2) });
-        call(name, enter, leave, &[(enter, event)])
-    };
+    let sync = |name, enter, leave, group| sync(name, enter, leave, 3, group);
     let target = |k: i64| {
         let t = 1000 * k;
         [sync("MPI_Win_post", t, t + 1, 1), sync("MPI_Win_wait", t + 50, t + 60, 1)].concat()
@@ -332,10 +331,6 @@ fn calls_tell_which_accesses_are_of_groups() {
 
 #[test]
 fn accesses_of_an_epoch_without_a_begin_are_of_no_fence() {
-    let sync = |name: &str, enter: i64, leave: i64, level: u32, group: u32| {
-        let event = Event::RmaGroupSync(WindowGroup { level, window: WINDOW, group: GroupId(group + 2) });
-        call(name, enter, leave, &[(enter, event)])
-    };
     // Perfect clocks. The target leaves the fences of each round before the origin comes, which the program has asserted.
     let target = |k: i64| {
         let t = 1000 * k;
