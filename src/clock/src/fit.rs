@@ -153,6 +153,15 @@ impl ClockFit {
             && agrees(self.offsets.most, ALL)
     }
 
+    /// Whether messages foretell all recorded offsets to a small part of what these are known to, and are predicted better by the estimate, those of prompt round trips among them: what came to each of the offsets
+    /// by itself is right between them as well.
+    pub fn foretells(&self) -> bool {
+        let significant = self.gain.is_some_and(|gain| gain.mean > REFINING && gain.is_significant());
+        let likely = self.prompt_gain.is_none_or(|gain| gain.mean > LIKELY * gain.error);
+        let foretold = self.offsets.most.is_some_and(|most| most <= FORETOLD * self.offset_error);
+        foretold && significant && likely && !self.late && self.is_possible()
+    }
+
     /// Whether clocks without recorded offsets, if they leave no violations, are better than those with them, which are known to a round trip and no better; and not
     /// worse than the estimate by so much that it needs no violation beside it.
     pub fn is_better_unmeasured(&self) -> bool {
@@ -258,6 +267,10 @@ const PROMPTLY: f64 = 5.0;
 const REFINING: f64 = 0.15;
 const MOSTLY: f64 = 0.4;
 const ALL: f64 = 1.25;
+/// Part of that error up to which messages foretell recorded offsets, and standard errors of the gain for those of prompt round trips. Of 800 traces of an independent generator five changed by it: 13.2 to 0.9 us, 1.41 to 0.37, 1.35 to 0.50, 0.63 to 0.02 and 0.59 to 0.07. With 0.3
+/// instead of 0.125 three more did, 0.97 to 3.07, 0.24 to 0.58 and 0.26 to 0.32; with a gain of 0.1 one, 0.02 to 0.30.
+const FORETOLD: f64 = 0.125;
+const LIKELY: f64 = 2.0;
 /// How many times that error it may be off elsewhere: what differs by more does not refine, but bends.
 const WITHIN: f64 = 2.0;
 /// Part of the worst violation that proves recorded offsets wrong by that much. With a tenth instead, 4 of 790 traces kept recorded clocks that were 1.4 to 2.2 times as far from the truth as the estimate, and one such that were as close.
