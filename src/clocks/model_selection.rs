@@ -220,6 +220,7 @@ pub(crate) fn choose(
     let estimated = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
     let (left, remains) = (ViolationsLeft::of(&recorded), ViolationsLeft::of(&estimated));
     let (before, after) = (left.count, remains.count);
+    tracing::debug!("violations with the recorded clocks {left:?}, with estimated ones {remains:?}; {fit:?}");
     // The times as they were recorded are possible, and neither the offsets nor the estimate are.
     let unexplained = left.may_come_from_offsets(&fit) && left.are_unexplained(&remains);
     let errors = left.count >= ENOUGH && fit.has_unsteady_offsets();
@@ -380,7 +381,7 @@ impl ViolationsLeft {
 
     /// Whether of several violations little is left in `remaining`: receives are hardly too early any more.
     fn is_resolved(&self, remaining: &ViolationsLeft) -> bool {
-        self.count >= ENOUGH && self.mean >= RESOLVED * remaining.mean
+        self.count >= ENOUGH && self.mean > RESOLVED * remaining.mean
     }
 
     /// Whether clocks are so wrong, beside others that leave the violations `remaining`, that this is evidence enough.
@@ -444,7 +445,9 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         // So wrong that little can be learned from one half of the messages for the other.
         Some(_) if left.is_hopeless(fit, remaining) && contradicted <= worst => None,
         // What the estimate changes is what violations demand.
-        Some(_) if left.is_resolved(remaining) && contradicted <= SMALL * worst && fit.anywhere <= AS_SHOWN * worst => None,
+        Some(_) if left.is_resolved(remaining) && contradicted <= SMALL * worst && fit.anywhere <= AS_SHOWN * worst => {
+            None
+        }
         Some(_) if before < SEVERAL && fit.anywhere < ALONE * worst && !fit.is_convincing() => {
             Some(format!("{} of the recorded clocks may have another cause", violations(before)))
         }

@@ -13,6 +13,33 @@ fn without_violations_clocks_stay_unless_they_bend_between_measurements() {
     assert!(objection(&fit(400.0, 2600.0, 0.9, 0.2), &left(0, 0.0), &left(0, 0.0)).is_some());
 }
 
+#[test]
+fn without_violations_an_estimate_that_foretells_offsets_is_taken() {
+    let objects = |fit: ClockFit| objection(&fit, &left(0, 0.0), &left(0, 0.0)).is_some();
+    // Offsets are known to 2000.
+    let foretold = fit(240.0, 800.0, 0.2, 0.03);
+    let prompt = |mean, error| ClockFit { prompt_gain: Some(Gain { mean, error }), ..foretold };
+    assert!(!objects(foretold) && objects(fit(260.0, 800.0, 0.2, 0.03)));
+    assert!(objects(fit(240.0, 800.0, 0.14, 0.02)) && objects(fit(240.0, 800.0, 0.2, 0.06)));
+    assert!(!objects(prompt(0.3, 0.1)) && objects(prompt(0.3, 0.2)));
+    assert!(objects(ClockFit { late: true, ..foretold }) && objects(ClockFit { one_way: true, ..foretold }));
+}
+
+#[test]
+fn an_estimate_that_does_what_violations_demand_needs_no_gain() {
+    let early = |count, worst, mean| ViolationsLeft { mean, ..left(count, worst) };
+    let objects = |fit: ClockFit, before, mean| {
+        objection(&fit, &early(before, 5000.0, 80.0), &early(before / 2, 3000.0, mean)).is_some()
+    };
+    let demanded = fit(2900.0, 6400.0, -7.0, 1.9);
+    assert!(!objects(demanded, 20, 9.9));
+    assert!(objects(demanded, 20, 10.1) && objects(demanded, 9, 9.9));
+    assert!(objects(fit(3100.0, 6400.0, -7.0, 1.9), 20, 9.9) && objects(fit(2900.0, 6600.0, -7.0, 1.9), 20, 9.9));
+    // Nor if messages of prompt round trips deny it.
+    let denied = ClockFit { prompt_gain: Some(Gain { mean: -0.5, error: 0.1 }), ..demanded };
+    assert!(objects(denied, 20, 9.9));
+}
+
 /// An estimate that was brought to recorded offsets where it has no messages does not agree with them by itself.
 #[test]
 fn what_no_estimate_mends_comes_from_offsets_where_there_are_no_violations_without_them() {
@@ -124,7 +151,7 @@ fn offsets_that_were_recorded_once_need_no_violation_either() {
     let reason = |fit: ClockFit| objection(&fit, &left(0, 0.0), &left(0, 0.0)).unwrap_or_default();
     let prompt_gain = Some(Gain { mean: 0.98, error: 0.01 });
     let once =
-        ClockFit { half_trip: 199_000.0, offset_error: 20_000.0, prompt_gain, ..fit(18.0, 61_000.0, 0.97, 0.01) };
+        ClockFit { half_trip: 199_000.0, offset_error: 20_000.0, prompt_gain, ..fit(6_000.0, 61_000.0, 0.97, 0.01) };
     assert_eq!(reason(ClockFit { once: true, ..once }), "");
     assert!(reason(once).contains("no violations"));
 }
@@ -188,7 +215,7 @@ fn straight_clocks_within_stated_bounds_need_only_violations_that_they_explain()
 
 #[test]
 fn hopeless_clocks_are_given_up_without_a_gain() {
-    let fit = fit(3000.0, 300_000.0, -5.0, 1.0);
+    let fit = fit(3000.0, 1_400_000.0, -5.0, 1.0);
     let reason = |before: f64, after: f64| {
         let [left, remaining] =
             [(2900, before), (1900, after)].map(|(count, mean)| ViolationsLeft { count, worst: 1e6, mean });
@@ -197,6 +224,11 @@ fn hopeless_clocks_are_given_up_without_a_gain() {
     assert_eq!(reason(81_000.0, 2_000.0), "");
     assert!(reason(79_000.0, 0.0).contains("significantly"));
     assert!(reason(81_000.0, 2_100.0).contains("significantly"));
+    // Not for clocks that contradict recorded offsets by more than any violation proves.
+    let contradicts = clc_clock::example_fit(1_100_000.0, 1_400_000.0, -5.0, 1.0);
+    let [left, remaining] =
+        [(2900, 81_000.0), (1900, 2_000.0)].map(|(count, mean)| ViolationsLeft { count, worst: 1e6, mean });
+    assert!(objection(&contradicts, &left, &remaining).is_some_and(|reason| reason.contains("significantly")));
 }
 
 #[test]

@@ -112,9 +112,11 @@ pub(super) fn trace(report: &Report) -> String {
                 0 => format!("uncertainty up to {}", duration(all.uncertainty_seconds)),
                 unknown => format!("uncertainty unknown for {}", plural(unknown, "clock")),
             };
-            let (estimated, [before, after]) = match estimate.chosen {
-                Method::None | Method::Linear => ("the estimate, which is not in use,", ["recorded", "estimated"]),
-                _ => ("estimated", ["before", "after"]),
+            let (estimated, by, [before, after]) = match estimate.chosen {
+                Method::None | Method::Linear => {
+                    ("the estimate, which is not in use,", " by it", ["recorded", "estimated"])
+                }
+                _ => ("estimated", "", ["before", "after"]),
             };
             line(
                 "",
@@ -130,9 +132,9 @@ pub(super) fn trace(report: &Report) -> String {
                 format!("{what}: {} {before}, {} {after}", duration(recorded), duration(estimated))
             };
             let (recorded, estimated) = (estimate.skew_recorded_seconds, estimate.skew_estimated_seconds);
-            line("", left("disagreement of clocks, all pairs", recorded, estimated));
+            line("", left(&format!("disagreement of clocks{by}, all pairs"), recorded, estimated));
             let (recorded, estimated) = (estimate.skew_median_recorded_seconds, estimate.skew_median_estimated_seconds);
-            line("", left("skew of clocks against their median", recorded, estimated));
+            line("", left(&format!("skew of clocks{by} against their median"), recorded, estimated));
         }
     }
     let latency = &parameters.latency;

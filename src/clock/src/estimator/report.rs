@@ -19,14 +19,15 @@ const UNUSUAL_DRIFT: f64 = 1000.0;
 /// Jumps that are named one by one. Chosen by hand: with more, the sentence cannot be read; the report lists all.
 const NAMED: usize = 3;
 
-/// A word on clocks that jump.
-fn jumps(nodes: &[NodeClock]) -> String {
+/// A word on clocks that jump by an estimate, which is `in_use` or not.
+fn jumps(nodes: &[NodeClock], in_use: bool) -> String {
     let all = || nodes.iter().flat_map(|node| node.steps.iter().map(move |step| (node.first_process, step)));
     let mut text = String::new();
     for (process, step) in all().take(NAMED) {
         let how = if step.forward_seconds > 0.0 { "was set forward" } else { "was set back or stood still" };
         let (size, at) = (duration(step.forward_seconds.abs()), duration(step.at_seconds));
-        text += &format!("; the clock of process {process} {how} by {size} at {at}");
+        let whose = if in_use || !text.is_empty() { "" } else { "by the estimate, which is not in use, " };
+        text += &format!("; {whose}the clock of process {process} {how} by {size} at {at}");
     }
     let more = all().count().saturating_sub(NAMED);
     if more > 0 {
@@ -209,7 +210,7 @@ impl Estimator {
         }
         // Clocks that leave no violation as they are have not jumped.
         if chosen != Method::None {
-            text += &jumps(nodes);
+            text += &jumps(nodes, chosen.refines());
         }
         let drift = nodes.iter().map(|node| node.drift_ppm.abs()).fold(0.0, f64::max);
         if chosen.refines() && drift > UNUSUAL_DRIFT && grid.count > 1 {
@@ -344,5 +345,31 @@ impl Estimator {
             }
         }
         best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_of_an_estimate_that_is_not_in_use_are_said_to_be_its_own() {
+        let step = |forward_seconds| ClockStep { at_seconds: 0.25, forward_seconds };
+        let node = |first_process, steps| NodeClock {
+            first_process,
+            reference: false,
+            observations: 9,
+            drift_ppm: 0.0,
+            residual_seconds: 0.0,
+            uncertainty_seconds: None,
+            hops: None,
+            steps,
+        };
+        let nodes = [node(3, vec![step(0.002)]), node(5, vec![step(-0.001), step(0.1), step(0.1)])];
+        let own = "the clock of process 3 was set forward by 2.00 ms at 250 ms";
+        let others = "; the clock of process 5 was set back or stood still by 1.00 ms at 250 ms; the clock of process 5 was set forward by 100 ms at 250 ms; 1 jump more";
+        assert_eq!(jumps(&nodes, true), format!("; {own}{others}"));
+        assert_eq!(jumps(&nodes, false), format!("; by the estimate, which is not in use, {own}{others}"));
+        assert_eq!(jumps(&[node(1, Vec::new())], false), "");
     }
 }
