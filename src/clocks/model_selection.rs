@@ -394,9 +394,11 @@ impl ViolationsLeft {
 fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) -> Option<String> {
     let (before, after, worst) = (left.count, remaining.count, left.worst);
     if before == 0 {
+        let known_better = fit.is_off_what_repeats();
         let fit = fit.by_messages();
         let evident =
             fit.is_convincing() && fit.matters() || fit.bends() || fit.refines() || fit.extends() || fit.foretells();
+        let evident = evident && !known_better;
         // What waits tell is what messages that go one way have to be, and no evidence beside them; unless the recorded clocks are impossible by that.
         let evident = if fit.one_way { fit.too_slow } else { evident } || fit.disjoint;
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());

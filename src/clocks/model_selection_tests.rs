@@ -1,6 +1,6 @@
 use super::*;
 use clc_clock::evidence::Gain;
-use clc_clock::{AtOffsets, example_fit as fit};
+use clc_clock::{AtOffsets, Unmeasured, example_fit as fit};
 
 fn left(count: u64, worst: f64) -> ViolationsLeft {
     ViolationsLeft { count, worst, mean: 0.0 }
@@ -23,6 +23,28 @@ fn without_violations_an_estimate_that_foretells_offsets_is_taken() {
     assert!(objects(fit(240.0, 800.0, 0.14, 0.02)) && objects(fit(240.0, 800.0, 0.2, 0.06)));
     assert!(!objects(prompt(0.3, 0.1)) && objects(prompt(0.3, 0.2)));
     assert!(objects(ClockFit { late: true, ..foretold }) && objects(ClockFit { one_way: true, ..foretold }));
+}
+
+#[test]
+fn offsets_that_repeat_are_known_better_than_to_half_a_round_trip() {
+    let objects = |repeatability| {
+        let fit = fit(400.0, 2600.0, 0.9, 0.05);
+        let gain = Gain { mean: -9.0, error: 0.1 };
+        let unmeasured = Some(Unmeasured {
+            gain,
+            prompt_gain: None,
+            estimated: gain,
+            anywhere: 0.0,
+            contradiction: 0.0,
+            scatter: false,
+            repeated: false,
+            often: false,
+            unsteady: false,
+            repeatability,
+        });
+        objection(&ClockFit { unmeasured, ..fit }, &left(0, 0.0), &left(0, 0.0)).is_some()
+    };
+    assert!(objects(Some(99.0)) && !objects(Some(101.0)) && !objects(None));
 }
 
 #[test]

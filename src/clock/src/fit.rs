@@ -24,6 +24,8 @@ pub struct Unmeasured {
     pub often: bool,
     /// Whether they are hardly larger than what they change by from one measurement to the next.
     pub unsteady: bool,
+    /// What they scatter by, in ticks (standard deviation), if every clock was measured often.
+    pub repeatability: Option<f64>,
 }
 
 /// By how much estimated clocks differ from recorded offsets, beyond what they may since their last message.
@@ -162,6 +164,12 @@ impl ClockFit {
         foretold && significant && likely && !self.late && self.is_possible()
     }
 
+    /// Whether most recorded offsets are contradicted by more than they scatter by, where every clock was measured often: they are known better than to half a round trip then.
+    pub fn is_off_what_repeats(&self) -> bool {
+        let scatter = self.unmeasured.and_then(|without| without.repeatability);
+        scatter.zip(self.offsets.typical).is_some_and(|(scatter, typical)| typical > SURELY * scatter.max(1.0))
+    }
+
     /// Whether clocks without recorded offsets, if they leave no violations, are better than those with them, which are known to a round trip and no better; and not
     /// worse than the estimate by so much that it needs no violation beside it.
     pub fn is_better_unmeasured(&self) -> bool {
@@ -267,6 +275,8 @@ const PROMPTLY: f64 = 5.0;
 const REFINING: f64 = 0.15;
 const MOSTLY: f64 = 0.4;
 const ALL: f64 = 1.25;
+/// Standard deviations by which offsets are contradicted that are known to these.
+const SURELY: f64 = 4.0;
 /// Part of that error up to which messages foretell recorded offsets, and standard errors of the gain for those of prompt round trips. Of 800 traces of an independent generator five changed by it: 13.2 to 0.9 us, 1.41 to 0.37, 1.35 to 0.50, 0.63 to 0.02 and 0.59 to 0.07. With 0.3
 /// instead of 0.125 three more did, 0.97 to 3.07, 0.24 to 0.58 and 0.26 to 0.32; with a gain of 0.1 one, 0.02 to 0.30.
 const FORETOLD: f64 = 0.125;
@@ -330,6 +340,7 @@ mod tests {
                 repeated,
                 often: false,
                 unsteady: false,
+                repeatability: None,
             });
             ClockFit { unmeasured, ..fit(400.0, 2100.0, 0.0, 0.05) }
         };
@@ -428,6 +439,7 @@ mod tests {
                 repeated: false,
                 often: false,
                 unsteady: false,
+                repeatability: None,
             });
             ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_better_unmeasured()
         };
@@ -453,6 +465,7 @@ mod tests {
                 repeated: false,
                 often: false,
                 unsteady: false,
+                repeatability: None,
             });
             ClockFit { unmeasured, ..fit(0.0, 0.0, 0.0, 1.0) }.is_scatter()
         };
@@ -476,6 +489,7 @@ mod tests {
                 repeated: false,
                 often: false,
                 unsteady: true,
+                repeatability: None,
             });
             ClockFit { unmeasured, ..fit(400.0, 2100.0, 0.0, 0.05) }
         };
@@ -509,6 +523,7 @@ mod tests {
                 repeated: false,
                 often: false,
                 unsteady: false,
+                repeatability: None,
             });
             let fit = |offset_error| ClockFit { unmeasured, offset_error, ..fit(0.0, 0.0, 0.0, 1.0) };
             [2_000.0, 0.0].map(|error| fit(error).may_be_unmeasured())

@@ -209,8 +209,20 @@ impl Estimator {
             let repeated = recorded::repeat_as_scatter(&map.offsets);
             let often = recorded::are_often(&map.offsets);
             let unsteady = recorded::are_unsteady(&map.offsets);
+            let repeatability = recorded::repeatability(&map.offsets);
             let prompt_gain = prompt().map(|prompt| prompt.gain_of(&rows, recorded));
-            Unmeasured { gain, prompt_gain, estimated, anywhere, contradiction, scatter, repeated, often, unsteady }
+            Unmeasured {
+                gain,
+                prompt_gain,
+                estimated,
+                anywhere,
+                contradiction,
+                scatter,
+                repeated,
+                often,
+                unsteady,
+                repeatability,
+            }
         });
         (taken.unwrap_or(view.now), without_steps)
     }

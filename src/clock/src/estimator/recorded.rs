@@ -97,6 +97,23 @@ pub(super) fn are_often(offsets: &[Vec<ClockOffset>]) -> bool {
     offsets.iter().all(|own| own.len() >= OFTEN || own.iter().all(|one| one.offset == 0))
 }
 
+/// Of values that are off by chance, so many standard deviations are half of them off at most.
+const HALF_OF_ALL: f64 = 0.6745;
+
+/// What measurements of offsets are off by, in ticks (standard deviation): how far each is from the line through its neighbours, where every clock was measured [`OFTEN`]; none otherwise. What clocks bend between the measurements is in it.
+pub(super) fn repeatability(offsets: &[Vec<ClockOffset>]) -> Option<f64> {
+    let miss = |three: &[ClockOffset]| -> Option<f64> {
+        let [before, here, after] = three else { return None };
+        let part = (here.time - before.time) as f64 / (after.time - before.time).max(1) as f64;
+        let line = before.offset as f64 + part * (after.offset - before.offset) as f64;
+        Some((here.offset as f64 - line).abs() / (1.0 + part.powi(2) + (1.0 - part).powi(2)).sqrt())
+    };
+    let measured = || offsets.iter().filter(|own| own.iter().any(|one| one.offset != 0));
+    let misses: Vec<f64> = measured().flat_map(|own| own.windows(3).filter_map(miss)).collect();
+    let enough = are_often(offsets) && misses.len() >= REPEATED;
+    enough.then(|| quantile(misses, 0.5) / HALF_OF_ALL)
+}
+
 /// Whether some offsets were recorded, and all of them are zero: what a tracer writes that takes processes to share a clock. No measurement is that exact, on clocks that count nanoseconds.
 pub(super) fn are_none(offsets: &[Vec<ClockOffset>]) -> bool {
     let recorded = || offsets.iter().flatten();
@@ -441,6 +458,25 @@ mod tests {
         let drifts = [offsets(&[0, 0]), offsets(&[0, 250, 500, 750, 1000]), offsets(&[0, -250, -500, -750, -1000])];
         assert!(are_often(&drifts) && !repeat_as_scatter(&drifts));
         assert!(!are_often(&[offsets(&[0, 0]), offsets(&[5, 7, -9, 3])]));
+    }
+
+    #[test]
+    fn offsets_that_were_measured_often_tell_what_measurements_scatter_by() {
+        let offsets = |values: &[i64]| -> Vec<ClockOffset> {
+            let one = |(time, &offset)| ClockOffset { time, offset, standard_deviation: 0.0 };
+            (1..).map(|k| 1000 * k).zip(values).map(one).collect()
+        };
+        let reference = offsets(&[0; 6]);
+        // On a line; and every other one 30 off it, which is 60 off the line through its neighbours.
+        let (line, off) = (offsets(&[500, 600, 700, 800, 900, 1000]), offsets(&[530, 570, 730, 770, 930, 970]));
+        let scatter =
+            |of: &[&Vec<ClockOffset>]| repeatability(&of.iter().map(|own| (*own).clone()).collect::<Vec<_>>());
+        assert_eq!(scatter(&[&reference, &line]), Some(0.0));
+        let expected = 60.0 / 1.5f64.sqrt() / HALF_OF_ALL;
+        assert!(scatter(&[&reference, &off]).is_some_and(|found| (found - expected).abs() < 1e-9));
+        // One clock was measured twice only.
+        assert_eq!(scatter(&[&reference, &off, &offsets(&[5, 6])]), None);
+        assert_eq!(scatter(&[&reference]), None);
     }
 
     #[test]
