@@ -104,8 +104,8 @@ const HALF_OF_ALL: f64 = 0.6745;
 pub(super) fn repeatability(offsets: &[Vec<ClockOffset>]) -> Option<f64> {
     let miss = |three: &[ClockOffset]| -> Option<f64> {
         let [before, here, after] = three else { return None };
-        let part = (here.time - before.time) as f64 / (after.time - before.time).max(1) as f64;
-        let line = before.offset as f64 + part * (after.offset - before.offset) as f64;
+        let part = here.time.abs_diff(before.time) as f64 / after.time.abs_diff(before.time).max(1) as f64;
+        let line = before.offset as f64 + part * (after.offset as f64 - before.offset as f64);
         Some((here.offset as f64 - line).abs() / (1.0 + part.powi(2) + (1.0 - part).powi(2)).sqrt())
     };
     let measured = || offsets.iter().filter(|own| own.iter().any(|one| one.offset != 0));
