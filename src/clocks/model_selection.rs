@@ -80,7 +80,7 @@ const MOSTLY: u64 = 4;
 /// traces in which the gain was not significant this was so in 13: the estimate was 2.8 to 440 times as close to the truth in 11, and in two as close by a fifth. With less, some were up to four times as far from it.
 const HOPELESS: f64 = 40.0;
 /// How many times as much too early receives are in the mean as with an estimate that contradicts no recorded offset by more than this part of the worst violation, and differs from the recorded clocks by no more than so many
-/// times that anywhere: it does what violations demand. Ten of 800 traces of an independent generator were refused for nothing but an insignificant gain although this was so: the estimate was 20 times as close to the truth in one, 1.2 to 3.3
+/// times that anywhere: it does what violations demand. Ten of 800 traces of an independent generator were refused for nothing but an insignificant gain although this was so: the estimate was 19 times as close to the truth in one, 1.2 to 3.3
 /// times in eight, and as close in one; of those for which it was not so, it was further from it in half.
 const RESOLVED: f64 = 8.0;
 const SMALL: f64 = 0.6;
