@@ -165,6 +165,16 @@ impl Selected {
             && self.left.zip(others.left).is_some_and(|([_, own], [_, others])| own.is_nearer_than(&others))
     }
 
+    /// Whether receives are no earlier in the mean than by others; false where that was not counted.
+    pub(crate) fn leaves_no_worse_than(&self, others: &Selected) -> bool {
+        self.left.zip(others.left).is_some_and(|([_, own], [_, others])| own.mean <= others.mean)
+    }
+
+    /// Whether estimated clocks were taken that leave no violation.
+    pub(crate) fn leaves_none(&self) -> bool {
+        self.clocks == SelectedClocks::Estimated && self.left.is_some_and(|[_, after]| after.count == 0)
+    }
+
     /// The violations that the estimated clocks leave, in words.
     pub(crate) fn violations_left(&self) -> String {
         violations(self.left.map_or(0, |[_, after]| after.count))
@@ -256,11 +266,13 @@ pub(crate) fn choose(
         let early = duration(Ticks(left.mean as i64).seconds(resolution));
         gain += &format!("; with the recorded clocks, receives are too early by {early} on average");
     }
+    let ended = "by the recorded clocks, some processes of the program had ended before others began";
     let reason = if after < before {
         let are = if after == 1 { "is" } else { "are" };
-        format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
-    } else if before == 0 && fit.disjoint {
-        "by the recorded clocks, some processes of the program had ended before others began".to_owned()
+        let ended = if fit.disjoint { format!("; {ended}") } else { String::new() };
+        format!("{} {are} left, {} with the recorded clocks{ended}", violations(after), count(before))
+    } else if fit.disjoint {
+        ended.to_owned()
     } else if before == 0 && fit.one_way && fit.too_slow {
         "by the recorded clocks, messages between some processes take longer than any network does, although they are waited for".to_owned()
     } else {
@@ -408,6 +420,9 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     if remaining.worst > LARGER * worst || remaining.worst > worst && remaining.mean > HALF * left.mean {
         return Some("the estimated clocks would leave a worse violation than the recorded ones do".into());
     }
+    if fit.disjoint {
+        return None;
+    }
     let significant = fit.is_significantly_better();
     let unknown = worst < UNKNOWN * fit.half_trip;
     if unknown && !significant {
@@ -445,7 +460,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         Some(gain) if explained && gain.is_likely() => None,
         Some(gain) if explained && gain.mean > 0.0 && fit.straight && fit.is_within_stated() => None,
         // So wrong that little can be learned from one half of the messages for the other.
-        Some(_) if left.is_hopeless(fit, remaining) && contradicted <= worst => None,
+        _ if left.is_hopeless(fit, remaining) && contradicted <= worst => None,
         // What the estimate changes is what violations demand.
         Some(_) if left.is_resolved(remaining) && contradicted <= SMALL * worst && fit.anywhere <= AS_SHOWN * worst => {
             None

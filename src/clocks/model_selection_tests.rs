@@ -193,6 +193,22 @@ fn what_waits_tell_of_one_way_traffic_is_no_evidence_without_violations() {
 }
 
 #[test]
+fn of_clocks_days_apart_a_few_messages_tell_enough() {
+    let day = 86_400e9;
+    let left = |count, worst| ViolationsLeft { mean: worst / 2.0, ..left(count, worst) };
+    let few = ClockFit { gain: None, misfit: 1.15, ..fit(0.0, 0.0, 0.0, 0.0) };
+    let unmeasured = AtOffsets { most: None, typical: None, ..few.offsets };
+    let few = ClockFit { offsets: unmeasured, moved_apart: 2.0 * day, ..few };
+    let [before, after] = [left(30, day), left(29, 13e6)];
+    // The lines leave nearly as many violations, by milliseconds.
+    assert_eq!(objection(&ClockFit { disjoint: true, ..few }, &before, &after), None);
+    assert_eq!(objection(&few, &before, &after), None);
+    // Not if that is all that is left of nearly as much, and messages do not speak for the estimate.
+    assert!(objection(&few, &left(30, 20e6), &after).is_some());
+    assert!(objection(&ClockFit { disjoint: true, ..few }, &before, &left(29, 2.0 * day)).is_some());
+}
+
+#[test]
 fn messages_of_prompt_round_trips_may_speak_for_and_against_an_estimate() {
     let with = |mean, error, prompt: Option<f64>| ClockFit {
         prompt_gain: prompt.map(|mean| Gain { mean, error: 0.1 }),

@@ -20,14 +20,15 @@ use clc_clock::{
     Clock, ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks,
     curves,
 };
-use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, broadcast_value};
+use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::calls::ObservedTimes;
 use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::latest::Begins;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::Progress;
-use clc_trace::{Error, OwnTimeline, Result, Ticks};
+use clc_trace::{Error, OwnTimeline, Result, Ticks, TimelineNumber};
+use std::collections::BTreeMap;
 
 /// A measurement within a node is off by no more than this many seconds, however long the shortest message of the trace waited: those that are implied by a few broadcasts take
 /// hundreds of microseconds.
@@ -75,53 +76,20 @@ pub(crate) fn refine(
         _ => None,
     };
     let inputs = EstimationInputs::new(transport, opened, loaded, options.presync, wanted)?;
-    let mut estimation = Estimation::begin(&inputs, options.presync, Vec::new())?;
-    let mut selected = estimation.settle(transport, loaded, options)?;
-    // Whether the times of `loaded` are those of what was selected.
-    let mut current = true;
-    if let Some(refused) =
-        selected.as_ref().filter(|selected| inputs.recorded.is_empty() && may_be_straight(options.presync, selected))
+    let mut attempt = Attempt::make(transport, &inputs, loaded, options, Division::default())?;
+    if let Some(lives) = &inputs.disjoint
+        && !(attempt.is_possible(lives) && attempt.selected.as_ref().is_some_and(Selected::leaves_none))
     {
-        let method = broadcast_value(transport, AnalysisRank::FIRST, estimation.estimator.lines_instead())?;
-        let mut lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
-        let straight = lines.settle(transport, loaded, options)?;
-        current = false;
-        match straight {
-            Some(straight) if straight.clocks == SelectedClocks::Estimated => {
-                let reason = format!("{}; with straight lines {}", refused.reason, straight.reason);
-                (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
-            }
-            // The same is often said of both.
-            Some(straight) if straight.reason != refused.reason => {
-                let reason = format!("{}; of straight lines: {}", refused.reason, straight.reason);
-                selected = selected.map(|recorded| Selected { reason, ..recorded });
-            }
-            _ => {}
-        }
+        loaded.retime_by_locations(opened.workers);
+        let division = Division { split: lives.nodes_apart(&inputs.nodes), together: true };
+        let together = Attempt::make(transport, &inputs, loaded, options, division)?;
+        attempt = if together.is_better_than(&attempt, lives) {
+            together.because("all were first taken to begin together")
+        } else {
+            Attempt { current: false, ..attempt }
+        };
     }
-    // A few messages let curves follow any of them: lines are simpler, if they leave less. And where recorded clocks cannot be right, the better of all is taken.
-    let hopeless = selected.as_ref().is_some_and(|selected| selected.hopeless) && !inputs.recorded.is_empty();
-    if (inputs.recorded.is_empty() || hopeless) && options.presync == Method::Auto {
-        for method in [Method::Hull, Method::Regression] {
-            let untried = estimation.method != method;
-            let wanting = |selected: &&Selected| selected.leaves_some() || hopeless;
-            let Some(taken) = selected.as_ref().filter(|_| untried).filter(wanting) else { continue };
-            loaded.retime_by_locations(opened.workers);
-            let lines = Estimation::begin(&inputs, method, estimation.split.clone())?;
-            let mut lines = Estimation { judged_as: if hopeless { method } else { options.presync }, ..lines };
-            let straight = lines.settle(transport, loaded, options)?;
-            current = false;
-            let is_better =
-                |straight: &Selected| straight.leaves_less_than(taken) || hopeless && straight.is_nearer_than(taken);
-            if let Some(straight) = straight.filter(is_better) {
-                let refused = format!("{}, but these cannot be right", taken.reason);
-                let left = || format!("another estimate would leave {}", taken.violations_left());
-                let before = if taken.clocks == SelectedClocks::Recorded { refused } else { left() };
-                let reason = format!("{before}; {}", straight.reason);
-                (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
-            }
-        }
-    }
+    let Attempt { mut estimation, mut selected, mut current } = attempt;
     let keeps_recorded = |selected: &Option<Selected>| {
         let recorded = selected.as_ref().filter(|selected| selected.clocks == SelectedClocks::Recorded);
         recorded.filter(|_| options.presync == Method::Auto).map(|recorded| recorded.reason.clone())
@@ -129,7 +97,7 @@ pub(crate) fn refine(
     if let Some(reason) = keeps_recorded(&selected)
         && broadcast_value(transport, AnalysisRank::FIRST, estimation.estimator.hulls_excel())?
     {
-        let lines = Estimation::begin(&inputs, Method::Hull, estimation.split.clone())?;
+        let lines = Estimation::begin(&inputs, Method::Hull, estimation.division.clone())?;
         let mut lines = Estimation { judged_as: Method::Hull, ..lines };
         let straight = lines.settle(transport, loaded, options)?;
         current = false;
@@ -194,6 +162,112 @@ fn check_options(opened: &TraceHandle, presync: Method, wanted: &RefineOptions) 
     }
 }
 
+/// What was made of the messages, and what was selected.
+struct Attempt<'a> {
+    estimation: Estimation<'a>,
+    selected: Option<Selected>,
+    /// Whether the times of the loaded trace are those of what was selected.
+    current: bool,
+}
+
+impl<'a> Attempt<'a> {
+    /// Estimates clocks, and lines where curves are refused or leave much. The times of `loaded` are those of the recorded clocks. Collective over the analysis ranks.
+    fn make(
+        transport: &mut dyn Transport,
+        inputs: &'a EstimationInputs<'a>,
+        loaded: &mut LocalTrace,
+        options: &LoadOptions,
+        division: Division,
+    ) -> Result<Self> {
+        let mut estimation = Estimation::begin(inputs, options.presync, division)?;
+        let mut selected = estimation.settle(transport, loaded, options)?;
+        let mut current = true;
+        if let Some(refused) = selected
+            .as_ref()
+            .filter(|selected| inputs.recorded.is_empty() && may_be_straight(options.presync, selected))
+        {
+            let method = broadcast_value(transport, AnalysisRank::FIRST, estimation.estimator.lines_instead())?;
+            let mut lines = Estimation::begin(inputs, method, estimation.division.clone())?;
+            let straight = lines.settle(transport, loaded, options)?;
+            current = false;
+            match straight {
+                Some(straight) if straight.clocks == SelectedClocks::Estimated => {
+                    let reason = format!("{}; with straight lines {}", refused.reason, straight.reason);
+                    (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
+                }
+                // The same is often said of both.
+                Some(straight) if straight.reason != refused.reason => {
+                    let reason = format!("{}; of straight lines: {}", refused.reason, straight.reason);
+                    selected = selected.map(|recorded| Selected { reason, ..recorded });
+                }
+                _ => {}
+            }
+        }
+        // A few messages let curves follow any of them: lines are simpler, if they leave less. And where recorded clocks cannot be right, the better of all is taken.
+        let hopeless = selected.as_ref().is_some_and(|selected| selected.hopeless) && !inputs.recorded.is_empty();
+        if (inputs.recorded.is_empty() || hopeless) && options.presync == Method::Auto {
+            for method in [Method::Hull, Method::Regression] {
+                let untried = estimation.method != method;
+                let wanting = |selected: &&Selected| selected.leaves_some() || hopeless;
+                let Some(taken) = selected.as_ref().filter(|_| untried).filter(wanting) else { continue };
+                loaded.retime_by_locations(inputs.opened.workers);
+                let lines = Estimation::begin(inputs, method, estimation.division.clone())?;
+                let mut lines = Estimation { judged_as: if hopeless { method } else { options.presync }, ..lines };
+                let straight = lines.settle(transport, loaded, options)?;
+                current = false;
+                let is_better = |straight: &Selected| {
+                    straight.leaves_less_than(taken) || hopeless && straight.is_nearer_than(taken)
+                };
+                if let Some(straight) = straight.filter(is_better) {
+                    let refused = format!("{}, but these cannot be right", taken.reason);
+                    let left = || format!("another estimate would leave {}", taken.violations_left());
+                    let before = if taken.clocks == SelectedClocks::Recorded { refused } else { left() };
+                    let reason = format!("{before}; {}", straight.reason);
+                    (estimation, selected, current) = (lines, Some(Selected { reason, ..straight }), true);
+                }
+            }
+        }
+        Ok(Attempt { estimation, selected, current })
+    }
+
+    /// Whether by estimated clocks that were taken the processes, which had these `lives`, lived at the same time.
+    fn is_possible(&self, lives: &Lives) -> bool {
+        self.estimation.taken.as_ref().is_some_and(|clocks| {
+            let by_clocks = lives.of.iter().zip((0..).map(TimelineNumber)).filter_map(|(life, timeline)| {
+                let shown = |time: i64| clocks.of(timeline).map(Ticks(time)).0;
+                life.map(|(begin, end)| (shown(begin), shown(end)))
+            });
+            !lives.are_disjoint(by_clocks)
+        })
+    }
+
+    /// Whether to take it instead of another one, by which processes with these `lives` may not have lived at the same time.
+    fn is_better_than(&self, other: &Attempt<'_>, lives: &Lives) -> bool {
+        let no_worse = || {
+            self.selected
+                .as_ref()
+                .zip(other.selected.as_ref())
+                .is_some_and(|(own, other)| own.leaves_no_worse_than(other))
+        };
+        self.is_possible(lives) && (!other.is_possible(lives) || no_worse())
+    }
+
+    /// The same with another reason.
+    fn because(self, more: &str) -> Self {
+        let with = |selected: Selected| Selected { reason: format!("{}; {more}", selected.reason), ..selected };
+        Attempt { selected: self.selected.map(with), ..self }
+    }
+}
+
+/// Which processes have a clock of their own, and where clocks begin.
+#[derive(Debug, Clone, Default)]
+struct Division {
+    /// Nodes whose processes have a clock each.
+    split: Vec<u32>,
+    /// Whether clocks that nobody has measured are first taken to begin together.
+    together: bool,
+}
+
 /// From what clocks are estimated, the same on all ranks.
 struct EstimationInputs<'a> {
     opened: &'a TraceHandle,
@@ -203,8 +277,8 @@ struct EstimationInputs<'a> {
     nodes: Vec<u32>,
     recorded: Vec<RecordedOffsets>,
     own: Vec<OwnTimeline>,
-    /// Whether nobody has measured the clocks, and by them some processes had ended long before others began.
-    disjoint: bool,
+    /// The lives of processes, by timeline, if nobody has measured the clocks, and by them some processes had ended long before others began.
+    disjoint: Option<Lives>,
 }
 
 impl<'a> EstimationInputs<'a> {
@@ -217,7 +291,7 @@ impl<'a> EstimationInputs<'a> {
     ) -> Result<Self> {
         let recorded = recorded_offsets(transport, loaded)?;
         let resolution = opened.definitions.clock.resolution;
-        let disjoint = recorded.is_empty() && are_disjoint(transport, loaded, resolution)?;
+        let disjoint = if recorded.is_empty() { disjoint(transport, opened, loaded, resolution)? } else { None };
         let (nodes, own) = (nodes(opened), loaded.own.clone());
         Ok(EstimationInputs { opened, presync, wanted, nodes, recorded, own, disjoint })
     }
@@ -235,8 +309,7 @@ struct Estimation<'a> {
     method: Method,
     /// As which model they are judged beside the recorded ones: `auto` asks for evidence.
     judged_as: Method,
-    /// Nodes whose processes have a clock each.
-    split: Vec<u32>,
+    division: Division,
     map: ClockMap,
     /// Works on rank 0 only.
     estimator: Estimator,
@@ -249,10 +322,13 @@ struct Estimation<'a> {
 }
 
 impl<'a> Estimation<'a> {
-    /// With clocks by a `method`, and a clock per process on the nodes in `split`.
-    fn begin(inputs: &'a EstimationInputs<'a>, method: Method, split: Vec<u32>) -> Result<Self> {
+    /// With clocks by a `method`.
+    fn begin(inputs: &'a EstimationInputs<'a>, method: Method, division: Division) -> Result<Self> {
         let (resolution, wanted) = (inputs.resolution(), &inputs.wanted);
-        let map = ClockMap::new(&inputs.nodes, &inputs.recorded, &inputs.own, &split, apart(resolution))?;
+        let mut map = ClockMap::new(&inputs.nodes, &inputs.recorded, &inputs.own, &division.split, apart(resolution))?;
+        if let Some(lives) = inputs.disjoint.as_ref().filter(|_| division.together) {
+            map.begin_together(&lives.begins())?;
+        }
         let estimator = Estimator::new(&map, resolution, method, wanted.reference, wanted.limits);
         let estimator = estimator.with_workers(inputs.opened.workers);
         let (refined, windows) = (RefinedClocks::new(&map, &[])?, observed_windows(map.bases.len()));
@@ -260,7 +336,7 @@ impl<'a> Estimation<'a> {
             inputs,
             method,
             judged_as: inputs.presync,
-            split,
+            division,
             map,
             estimator,
             refined,
@@ -273,12 +349,16 @@ impl<'a> Estimation<'a> {
     /// Begins again, with a clock per process on the nodes of these clocks as well.
     fn split(&mut self, clocks: &[u32]) -> Result<()> {
         let node = |&clock: &u32| self.inputs.nodes[self.map.first_timeline[clock as usize] as usize];
-        let split: Vec<u32> = self.split.iter().copied().chain(clocks.iter().map(node)).collect();
-        if split[self.split.len()..].iter().all(|node| self.split.contains(node)) {
+        let known = &self.division.split;
+        let split: Vec<u32> = known.iter().copied().chain(clocks.iter().map(node)).collect();
+        if split[known.len()..].iter().all(|node| known.contains(node)) {
             return Err(Error::new("clocks of nodes cannot be split twice; this is a bug"));
         }
         let judged_as = self.judged_as;
-        *self = Estimation { judged_as, ..Estimation::begin(self.inputs, self.method, split)? };
+        *self = Estimation {
+            judged_as,
+            ..Estimation::begin(self.inputs, self.method, Division { split, ..self.division })?
+        };
         Ok(())
     }
 
@@ -403,7 +483,7 @@ impl<'a> Estimation<'a> {
             let reason = "the estimate has run away: processes would last longer by a twentieth or more";
             return Ok(Selected::for_want_of_others(reason.to_owned()));
         }
-        let fit = ClockFit { disjoint: self.inputs.disjoint, ..fit };
+        let fit = ClockFit { disjoint: self.inputs.disjoint.is_some(), ..fit };
         let selected = choose(transport, opened.workers, loaded, &refined, self.judged_as, fit, resolution)?;
         self.taken = match selected.clocks {
             SelectedClocks::Recorded => {
@@ -500,22 +580,67 @@ fn may_be_straight(presync: Method, selected: &Selected) -> bool {
     curves && selected.clocks == SelectedClocks::Recorded && (selected.without_estimate || refused)
 }
 
-/// Whether some process had ended before another one began, by the clocks of their locations, and by more than a second and more than any of them lasts. MPI_Init returns when all have begun, and MPI_Finalize
-/// waits for all. Collective over the analysis ranks.
-fn are_disjoint(transport: &mut dyn Transport, loaded: &LocalTrace, resolution: u64) -> Result<bool> {
-    // The first end, the last begin and the longest life; the latter two negated: one minimum for all.
-    let mut least = [i64::MAX; 3];
-    for location in loaded.locations.iter().filter_map(|locations| locations.first()) {
+/// From the first to the last event of each process, by its recorded clock in ticks. Those without events have none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Lives {
+    of: Vec<Option<(i64, i64)>>,
+    /// By so much has one to have ended before another one began: a second, and more than any lasts.
+    apart: i64,
+}
+
+impl Lives {
+    fn new(of: Vec<Option<(i64, i64)>>, resolution: u64) -> Lives {
+        let longest = of.iter().flatten().map(|(begin, end)| end.saturating_sub(*begin)).max().unwrap_or(0);
+        Lives { of, apart: longest.max(i64::try_from(resolution).unwrap_or(i64::MAX)) }
+    }
+
+    fn begins(&self) -> Vec<Option<i64>> {
+        self.of.iter().map(|life| life.map(|(begin, _)| begin)).collect()
+    }
+
+    /// Whether some of these had ended before others began. MPI_Init returns when all have begun, and MPI_Finalize waits for all.
+    fn are_disjoint(&self, lives: impl Iterator<Item = (i64, i64)>) -> bool {
+        let ends = lives.fold(None, |ends: Option<(i64, i64)>, (begin, end)| {
+            Some(ends.map_or((end, begin), |(first_end, last_begin)| (first_end.min(end), last_begin.max(begin))))
+        });
+        ends.is_some_and(|(first_end, last_begin)| last_begin.saturating_sub(first_end) > self.apart)
+    }
+
+    /// The nodes whose own processes had ended before others of them began: their processes have a clock each.
+    fn nodes_apart(&self, nodes: &[u32]) -> Vec<u32> {
+        let mut by_node: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
+        for (node, life) in nodes.iter().zip(&self.of) {
+            by_node.entry(*node).or_default().extend(life);
+        }
+        let apart = by_node.into_iter().filter(|(_, lives)| self.are_disjoint(lives.iter().copied()));
+        apart.map(|(node, _)| node).collect()
+    }
+}
+
+/// The lives of all processes, if some had ended before others began. Collective over the analysis ranks.
+fn disjoint(
+    transport: &mut dyn Transport,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
+    resolution: u64,
+) -> Result<Option<Lives>> {
+    let mut own: Vec<(u32, i64, i64)> = Vec::new();
+    for (local, locations) in loaded.locations.iter().enumerate() {
+        let Some(location) = locations.first() else { continue };
         if let Some(ends) = location.summary.time_span {
-            let at = |raw: u64| location.clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
-            let own = [at(ends.1), -at(ends.0), -duration_by(&location.clock, ends)];
-            least = std::array::from_fn(|k| least[k].min(own[k]));
+            let [begin, end] = [ends.0, ends.1].map(|raw| location.clock.map(Ticks(raw.min(RANGE as u64) as i64)).0);
+            own.push((loaded.program.number(LocalTimeline::at(local)).0, begin, end));
         }
     }
-    transport.all_reduce(ReduceOp::Min, &mut least)?;
-    let [first_end, last_begin, longest] = [least[0], least[1].saturating_neg(), least[2].saturating_neg()];
-    let gap = last_begin.saturating_sub(first_end);
-    Ok(least[0] != i64::MAX && gap > longest.max(i64::try_from(resolution).unwrap_or(i64::MAX)))
+    let mut of = vec![None; opened.timelines.processes];
+    for (timeline, begin, end) in all_gather_values(transport, &own)?.into_iter().flatten() {
+        if let Some(life) = of.get_mut(timeline as usize) {
+            *life = Some((begin, end));
+        }
+    }
+    let lives = Lives::new(of, resolution);
+    let disjoint = lives.are_disjoint(lives.of.iter().flatten().copied());
+    Ok(disjoint.then_some(lives))
 }
 
 /// How much time passes by a clock between two recorded times.

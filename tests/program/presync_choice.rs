@@ -263,6 +263,60 @@ fn clocks_that_nobody_measured_may_be_further_apart_than_the_run_is_long() {
     assert!(auto < 1e-3, "{auto}");
 }
 
+/// By clocks that are minutes apart, what happened together lies in different windows, and the processes of a node have a clock each: 3 and 27 s off as long as nothing but messages set them.
+#[test]
+fn clocks_by_which_processes_had_ended_before_others_began_begin_together() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    for program in
+        ["--pattern master-worker --ranks 4 --ranks-per-node 2", "--pattern ring --ranks 64 --ranks-per-node 4"]
+    {
+        clc(
+            &format!("simulate right {program} --events 1k --clock perfect --measurements 0 --seed 3 --force -q"),
+            path,
+        );
+        clc(
+            "perturb right trace --per-process --clock all:offset=500s,all:drift=20ppm --seed 4 --measurements 0 --force -q",
+            path,
+        );
+        let _ = std::fs::remove_dir_all(path.join("auto"));
+        let (auto, chosen) = judge("auto", path);
+        assert!(auto < 1e-6 && chosen != "linear", "{program}: {auto} {chosen}");
+        let clocks = &json(&clc("trace --dry-run -q --report -", path))["clocks"];
+        assert!(clocks["reason"].as_str().is_some_and(|reason| reason.contains("begin together")), "{clocks}");
+        // What the recorded clocks disagree by is told of these.
+        assert!(clocks["skew_recorded_seconds"].as_f64().is_some_and(|skew| skew > 100.0), "{clocks}");
+    }
+}
+
+/// Nothing but the begin of the program tells how far apart the clocks of two groups are.
+#[test]
+fn groups_that_exchange_nothing_begin_together() {
+    const MS: i64 = 1_000_000;
+    const DAY: i64 = 86_400_000 * MS;
+    // Of four processes on four nodes, the first two exchange messages, and the last two.
+    let process = |number: u32, partner: u32, ahead: i64| -> Vec<(i64, Event)> {
+        let mut events = vec![(0, Event::Enter(RegionId(1)))];
+        for k in 1..60 {
+            let at = MS * k + 30_000 * i64::from(number % 2);
+            let answer = MS * k + 30_000 * i64::from(partner % 2);
+            let (sent, received) = (send(at, partner), receive(answer, answer + 5_000, partner));
+            events.extend(if number < partner { [sent, received] } else { [received, sent] }.into_iter().flatten());
+        }
+        events.push((70 * MS, Event::Leave(RegionId(1))));
+        events.into_iter().map(|(time, event)| (time + ahead, event)).collect()
+    };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let all = [(0, 1, 0), (1, 0, DAY), (2, 3, 9 * DAY), (3, 2, 4 * DAY)];
+    written(path, &trace(all.iter().map(|&(own, other, ahead)| vec![process(own, other, ahead)]).collect()));
+    let report = json(&clc("trace -o result -q --report -", path));
+    assert_eq!(report["verdict"], "corrected");
+    let check = json(&clc("check result --report -", path));
+    let seconds = check["trace"]["span_seconds"].as_f64().expect("a duration");
+    assert!((0.0699..0.0701).contains(&seconds), "{seconds}");
+}
+
 /// As EZTrace records: the run is longer than any of its processes, which is no reason to refuse an estimate.
 #[test]
 fn clocks_that_count_from_the_begin_of_each_process_are_set_apart() {

@@ -15,6 +15,8 @@ pub struct ClockMap {
     pub offsets: Vec<Vec<ClockOffset>>,
     /// The same as a function.
     pub bases: Vec<LinearClock>,
+    /// What each base adds to a clock so that all begin together ([`ClockMap::begin_together`]), in ticks; nothing as a rule.
+    pub together: Vec<i64>,
     /// Locations with timelines of their own, and their recorded clocks: these are refined as that of their process.
     pub own: Vec<(OwnTimeline, LinearClock)>,
 }
@@ -96,6 +98,27 @@ impl ClockMap {
         Ok(map)
     }
 
+    /// Takes all clocks to begin together, as processes of one program do: each base adds what the first event of its timelines is before that of the first clock. For clocks that nobody has measured and by which some
+    /// processes had ended before others began, so that nothing that happened together is in the same windows. `begins` has the time of the first event of every process's timeline, if it has any.
+    ///
+    /// # Errors
+    /// As [`LinearClock::new`].
+    pub fn begin_together(&mut self, begins: &[Option<i64>]) -> Result<()> {
+        let mut first: Vec<Option<i64>> = vec![None; self.bases.len()];
+        for (clock, begin) in self.of_timeline.iter().zip(begins) {
+            let known = &mut first[*clock as usize];
+            *known = known.iter().chain(begin).min().copied();
+        }
+        let Some(origin) = first.iter().flatten().next().copied() else { return Ok(()) };
+        self.together = first.iter().map(|begin| begin.map_or(0, |begin| origin.saturating_sub(begin))).collect();
+        let base = |offset: i64| LinearClock::new(&[ClockOffset { time: 0, offset, standard_deviation: 0.0 }]);
+        self.bases = self.together.iter().map(|offset| base(*offset)).collect::<Result<_>>()?;
+        for (own, clock) in &mut self.own {
+            *clock = base(self.together[self.of_timeline[own.of] as usize])?;
+        }
+        Ok(())
+    }
+
     /// Whether several processes have this clock, so that each can be given one of its own. Locations with timelines of their own keep the clock of their process.
     pub(crate) fn can_be_split(&self, clock: u32) -> bool {
         let processes = self.of_timeline.len() - self.own.len();
@@ -146,6 +169,19 @@ mod tests {
         let map = |split: &[u32]| ClockMap::new(&[0, 1, 1], &[], &[thread(0), thread(1)], split, 20.0).expect("a map");
         assert_eq!([0, 1].map(|clock| map(&[]).can_be_split(clock)), [false, true]);
         assert_eq!([0, 1, 2].map(|clock| map(&[1]).can_be_split(clock)), [false; 3]);
+    }
+
+    #[test]
+    fn clocks_may_begin_together() {
+        let thread = OwnTimeline { of: TimelineNumber(2), location: 1 };
+        let mut map = ClockMap::new(&[0, 1, 1, 2], &[], &[thread], &[], 20.0).expect("a map");
+        map.begin_together(&[None; 4]).expect("nothing to do");
+        assert!(map.together.is_empty());
+        map.begin_together(&[Some(1000), Some(70), Some(50), None]).expect("a map");
+        assert_eq!(map.together, [0, 950, 0]);
+        let shown = |clock: &LinearClock| clock.map(Ticks(60)).0;
+        assert_eq!(map.bases.iter().map(shown).collect::<Vec<i64>>(), [60, 1010, 60]);
+        assert_eq!(shown(&map.own[0].1), 1010);
     }
 
     #[test]

@@ -62,6 +62,7 @@ pub mod network;
 pub mod observations;
 mod of_messages;
 mod outlying;
+mod prediction;
 mod put_forward;
 pub mod quickest;
 pub mod reference;

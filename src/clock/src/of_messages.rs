@@ -92,6 +92,7 @@ pub fn estimate(messages: &[ClockMessage], options: &Options) -> Result<Estimate
         bases: offsets.iter().map(|offsets| LinearClock::new(offsets)).collect::<Result<_>>()?,
         offsets,
         own: Vec::new(),
+        together: Vec::new(),
     };
     // What is known of a pair is put together once: messages of different pairs may alternate.
     let mut by_pair = messages.to_vec();

@@ -1,10 +1,8 @@
-//! Where nothing is observed for a while, an estimate goes on with the drift it had; recorded offsets there know better.
+//! Where nothing is observed for a while, an estimate only goes on ([`super::extrapolation`]); recorded offsets there know better.
 
 use crate::anchor::Anchor;
 use crate::grid::Grid;
-use crate::network::memory;
 use crate::observations::Offsets;
-use crate::steps::quantile;
 use std::collections::BTreeMap;
 
 /// Change of drift (a part of one) that a clock may have shown while nothing was observed of it. An offset that is further from the estimate than that explains contradicts its messages, not what was made of them.
@@ -14,52 +12,6 @@ const UNSEEN_DRIFT: f64 = 1e-3;
 /// How many times as far as it did where it was observed, in as long, a clock may have gone astray while nothing was; what counts as much longer.
 const LIKE_THAT: f64 = 4.0;
 const LONGER: usize = 4;
-
-/// Fewest windows with messages that tell the drift of a clock. Chosen by hand: from fewer, a drift is mostly noise, which would be continued; with a
-/// larger number, more clocks are continued without any.
-const FEWEST: usize = 8;
-/// Drifts that are so many times as far from the median as most are count as if they were that far from it. Chosen by hand: a larger value lets what
-/// is no drift, such as a jump, into the mean; a smaller one cuts off how a clock really wanders.
-const ASTRAY: f64 = 3.0;
-const MOST: f64 = 0.9;
-
-/// Goes on before the first and after the last message of each clock with its mean drift; with the drift that it has there, which returns to the mean (an Ornstein-Uhlenbeck process), only if it is not seen
-/// to come and go within the run: a clock that swings is back where it was after a while. If its messages are too close together to tell a drift, with that of the recorded clock.
-/// The equations say such things, too, but where messages alone make a clock their weights are so small that rounding decides.
-/// `observed`: in which windows there are messages of each clock.
-pub(super) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[bool]) {
-    for ((row, observed), fixed) in rows.iter_mut().zip(observed).zip(fixed) {
-        let ends = observed.iter().position(|seen| *seen).zip(observed.iter().rposition(|seen| *seen));
-        let Some((first, last)) = ends.filter(|_| !fixed) else { continue };
-        let (begin, end) = (row[first], row[last]);
-        if first + FEWEST > last {
-            row[..first].fill(begin);
-            row[last..].fill(end);
-            continue;
-        }
-        let mut slopes: Vec<f64> = row[first..=last].windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let middle = quantile(slopes.clone(), 0.5);
-        let usual = quantile(slopes.iter().map(|slope| (slope - middle).abs()).collect(), MOST);
-        slopes.iter_mut().for_each(|slope| *slope = slope.clamp(middle - ASTRAY * usual, middle + ASTRAY * usual));
-        let mean = slopes.iter().sum::<f64>() / slopes.len() as f64;
-        let near = slopes.len() / 2;
-        let now = match memory(&slopes, mean) {
-            Some(_) => [mean, mean],
-            None => [&slopes[..near], &slopes[near..]].map(|half| quantile(half.to_vec(), 0.5)),
-        };
-        let gone = |drift: f64, windows: usize| {
-            let (windows, forgets) = (windows as f64, slopes.len() as f64);
-            mean * windows + (drift - mean) * forgets * (1.0 - (-windows / forgets).exp())
-        };
-        for (window, value) in row.iter_mut().enumerate() {
-            if window < first {
-                *value = begin - gone(now[0], first - window);
-            } else if window > last {
-                *value = end + gone(now[1], window - last);
-            }
-        }
-    }
-}
 
 /// Brings an estimate to the recorded offsets that are beyond or between its observations: by as much as it is off by more than these may be, linearly less towards the next window with messages of the clock; but by no more than
 /// a clock may have gone astray in between, which is observed to `precision`.
@@ -185,48 +137,5 @@ mod tests {
         both[1][90..].fill(true);
         bridge(&mut found, &both, &[anchor(49, 5000.0, 0.0)], &GRID, 0.0);
         assert_eq!((found[1][9], found[1][29], found[1][49], found[1][90]), (0.0, 2000.0, 4000.0, 0.0));
-    }
-
-    #[test]
-    fn a_clock_goes_on_with_its_mean_drift() {
-        let line = |window: usize| 7.0 * window as f64;
-        // What rounding has left, and a clock that was set on the way.
-        let set = |window: usize| line(window) + if window < 50 { 0.0 } else { 1e5 };
-        let mut found = rows(|window| if (20..80).contains(&window) { set(window) } else { 1e6 });
-        extrapolate(&mut found, &seen(20..80), &[true, false]);
-        assert!((0..100).all(|window| (found[1][window] - set(window)).abs() < 1e-6));
-    }
-
-    #[test]
-    fn a_clock_that_swings_is_not_thrown_off() {
-        let swing = |window: usize| 1000.0 * (window as f64 / 2.0).sin();
-        let mut found = rows(swing);
-        extrapolate(&mut found, &seen(20..80), &[true, false]);
-        assert!(found[1].iter().all(|value| value.abs() < 2000.0));
-    }
-
-    #[test]
-    fn drift_that_has_changed_for_good_stays() {
-        let turn = |window: usize| if window < 50 { 0.0 } else { 100.0 * (window - 50) as f64 };
-        let mut found = rows(turn);
-        extrapolate(&mut found, &seen(20..80), &[true, false]);
-        assert!((found[1][99] - turn(99)).abs() < 400.0 && found[1][0].abs() < 400.0);
-    }
-
-    #[test]
-    fn a_few_messages_tell_no_drift() {
-        let mut found = rows(|window| window as f64 * window as f64);
-        extrapolate(&mut found, &seen(20..24), &[true, false]);
-        assert_eq!((found[1][0], found[1][19], found[1][21], found[1][99]), (400.0, 400.0, 441.0, 529.0));
-    }
-
-    #[test]
-    fn the_reference_and_clocks_without_messages_stay() {
-        let before = rows(|window| window as f64 * window as f64);
-        for (fixed, windows) in [([true, true], 20..80), ([true, false], 20..20)] {
-            let mut found = before.clone();
-            extrapolate(&mut found, &seen(windows), &fixed);
-            assert_eq!(found, before);
-        }
     }
 }

@@ -6,7 +6,7 @@ use super::pulled::stretches;
 use super::start::misfits;
 use super::straight::{self, StraightClocks};
 use super::tied::tied;
-use super::{Estimator, bridges, levelled, recorded, unmeasured};
+use super::{Estimator, bridges, extrapolation, levelled, recorded, unmeasured};
 use crate::Method;
 use crate::anchor::Anchor;
 use crate::clock_map::ClockMap;
@@ -78,7 +78,7 @@ impl Estimator {
             let mut observed = tied(seen, &solved, &latencies);
             if self.straight.is_none() {
                 let finish = |rows: &mut Offsets, observed: &[Vec<bool>]| {
-                    bridges::extrapolate(rows, observed, problem.fixed);
+                    extrapolation::extrapolate(rows, observed, problem.fixed);
                     bridges::bridge(rows, observed, problem.anchors, grid, self.precision);
                 };
                 // A clock that jumps may look as if it bent where that was not found.
@@ -87,7 +87,7 @@ impl Estimator {
                 for stretch in stretches(&solved, &observed, seen, &latencies, &held, finish) {
                     stretch.straighten(&mut solved, &mut observed);
                 }
-                bridges::extrapolate(&mut solved, &observed, problem.fixed);
+                extrapolation::extrapolate(&mut solved, &observed, problem.fixed);
             }
             self.by_messages = Some(recorded::at_offsets(&solved, &[], problem.anchors, self.precision));
             if !self.one_way {

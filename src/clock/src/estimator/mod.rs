@@ -3,6 +3,7 @@
 mod bridges;
 mod collectives;
 mod conclusion;
+mod extrapolation;
 mod finest;
 mod joined;
 mod jumps;
@@ -251,7 +252,9 @@ impl Estimator {
             None if self.asked >= grid.count => self.step(table, grid, map),
             few => self.seen(few.as_ref().unwrap_or(table), grid, |_, time| time, map),
         };
-        if few.is_some() && are_apart(self.constants.iter().map(|constant| *constant as f64), &grid) {
+        // Begins tell only roughly what happened together.
+        let roughly = !map.together.is_empty();
+        if few.is_some() && (roughly || are_apart(self.constants.iter().map(|constant| *constant as f64), &grid)) {
             return decision;
         }
         // With clocks that are far off, others seem to have come last.

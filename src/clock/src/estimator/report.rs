@@ -109,7 +109,11 @@ impl Estimator {
                 }
             })
             .collect();
-        let skew = self.skew(&pairs, &grid);
+        let together = |clock: usize| map.together.get(clock).copied().unwrap_or(0);
+        let corrections = self.constants.iter().enumerate();
+        let constants: Vec<i64> =
+            corrections.map(|(clock, constant)| constant.saturating_add(together(clock))).collect();
+        let skew = self.skew(&pairs, &constants, &grid);
         let pairs = self.pairs(&grid, pairs, &nodes, map);
         ClockEstimate {
             requested,
@@ -128,7 +132,7 @@ impl Estimator {
             discarded: self.observations.discarded,
             skew_recorded_seconds: skew * tick,
             skew_estimated_seconds: pairs.iter().map(|pair| pair.residual_seconds).fold(0.0, |sum, off| sum + off),
-            skew_median_recorded_seconds: skew_to_median(&self.with_steps(&grid), &self.constants) * tick,
+            skew_median_recorded_seconds: skew_to_median(&self.with_steps(&grid), &constants) * tick,
             skew_median_estimated_seconds: nodes
                 .iter()
                 .map(|node| node.residual_seconds)
@@ -284,13 +288,13 @@ impl Estimator {
         pairs.collect()
     }
 
-    /// The sum over all pairs that exchange messages of the difference of their corrections, mean over the windows, in ticks: what the
+    /// The sum over all pairs that exchange messages of the difference of their corrections, of which these are the `constants`, mean over the windows, in ticks: what the
     /// clocks disagree without the estimate.
-    fn skew(&self, pairs: &BTreeMap<(u32, u32), Sums>, grid: &Grid) -> f64 {
+    fn skew(&self, pairs: &BTreeMap<(u32, u32), Sums>, constants: &[i64], grid: &Grid) -> f64 {
         let (windows, offsets) = (grid.count, self.with_steps(grid));
         let at = |clock: u32, window: usize| {
             let row = offsets.get(clock as usize).and_then(|row| row.get(window)).copied().unwrap_or(0.0);
-            row + self.constants.get(clock as usize).map_or(0.0, |constant| *constant as f64)
+            row + constants.get(clock as usize).map_or(0.0, |constant| *constant as f64)
         };
         let apart = |window: usize| pairs.keys().map(move |&(a, b)| (at(a, window) - at(b, window)).abs());
         (0..windows).flat_map(apart).fold(0.0, |sum, apart| sum + apart) / windows.max(1) as f64

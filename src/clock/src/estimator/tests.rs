@@ -10,6 +10,7 @@ fn clocks(count: usize) -> ClockMap {
         offsets: vec![Vec::new(); count],
         bases: vec![LinearClock::identity(); count],
         own: Vec::new(),
+        together: Vec::new(),
     }
 }
 

@@ -1,0 +1,232 @@
+//! Where nothing is observed before the first and after the last message of a clock: how it goes on.
+
+use crate::network::memory;
+use crate::observations::Offsets;
+use crate::prediction;
+use crate::steps::quantile;
+
+/// Fewest windows with messages that tell the drift of a clock. Chosen by hand: from fewer, a drift is mostly noise, which would be continued; with a
+/// larger number, more clocks are continued without any.
+const FEWEST: usize = 8;
+/// Drifts that are so many times as far from the median as most are count as if they were that far from it. Chosen by hand: a larger value lets what
+/// is no drift, such as a jump, into the mean; a smaller one cuts off how a clock really wanders.
+const ASTRAY: f64 = 3.0;
+const MOST: f64 = 0.9;
+
+/// Order of linear prediction: four sinusoids. Chosen by experiments with ten kinds of clocks (docs/history.md): of 2, 4 and 8, the largest was best for clocks that swing, and made no difference elsewhere.
+const ORDER: usize = 8;
+/// A clock that is not seen to come and go is predicted from so many of its values, at equal distances; another one from some twelve in the time in which it comes and goes. With fewer windows than that, it is not predicted from its values.
+const VALUES: usize = 64;
+/// By this part of the run predictions are tried out, from what lies before several places in the last [`RECENT`] of it. Chosen by experiments, as above: with longer ones, too little is left to predict from where a clock comes and goes once or twice (a recording: 68 us with a third of the run, 7 with this);
+/// with shorter ones, clocks whose frequency walks are predicted too (1.2 times as far off).
+const AHEAD: usize = 8;
+const RECENT: f64 = 0.3;
+/// Values are predicted from values if that comes out better by this factor where it was tried out, in the geometric mean over the clocks, and for clocks for which it comes out better. Chosen by experiments, as above: no kind of clock is more than 1.02 times as far off as without it,
+/// and clocks that swing a third to a half as far. With 0.85, one is 1.1 times as far off; with each clock for itself, 1.15 times.
+const BETTER: f64 = 0.7;
+/// More or less than by this factor counts as that: what is predicted to the last bit is no better for it.
+const FACTOR: f64 = 100.0;
+
+/// What is known of a clock towards an end of the run, its last value next to the windows in which nothing is observed.
+struct End {
+    clock: usize,
+    known: Vec<f64>,
+    count: usize,
+}
+
+impl End {
+    /// By how much a prediction from values is off where it is tried out, as a part of what the drift alone would be. None if that is not known.
+    fn gain(&self) -> Option<f64> {
+        // A few windows make no difference; and farther than it was observed nobody knows how it goes on.
+        let far = self.count > self.known.len();
+        if self.known.len() < VALUES || far || self.count * VALUES < self.known.len() {
+            return None;
+        }
+        let [by_values, by_drift] = [by_values, by_drift].map(|predict| missed(&self.known, self.count, predict));
+        let gain = by_values / by_drift;
+        gain.is_finite().then(|| gain.clamp(1.0 / FACTOR, FACTOR))
+    }
+}
+
+/// Goes on before the first and after the last message of each clock.
+/// The equations say how a clock goes on, too, but where messages alone make a clock their weights are so small that rounding decides.
+/// `observed`: in which windows there are messages of each clock.
+pub(super) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[bool]) {
+    let clocks = || rows.iter().zip(observed).zip(fixed).enumerate().filter(|(_, (_, fixed))| !**fixed);
+    let stretch = |seen: &[bool]| seen.iter().position(|seen| *seen).zip(seen.iter().rposition(|seen| *seen));
+    let ends = |of: fn(&[f64], usize, usize) -> (Vec<f64>, usize)| -> Vec<End> {
+        let end = |(clock, ((row, observed), _)): (usize, ((&Vec<f64>, &Vec<bool>), &bool))| {
+            let (first, last) = stretch(observed)?;
+            let (known, count) = of(row, first, last);
+            Some(End { clock, known, count })
+        };
+        clocks().filter_map(end).collect()
+    };
+    let before = go_on(&ends(|row, first, last| (row[first..=last].iter().rev().copied().collect(), first)));
+    let after = go_on(&ends(|row, first, last| (row[first..=last].to_vec(), row.len() - 1 - last)));
+    for (clock, values) in before {
+        rows[clock].iter_mut().zip(values.into_iter().rev()).for_each(|(value, predicted)| *value = predicted);
+    }
+    for (clock, values) in after {
+        rows[clock].iter_mut().rev().zip(values.into_iter().rev()).for_each(|(value, predicted)| *value = predicted);
+    }
+}
+
+/// The values that follow those that are known, by clock.
+fn go_on(ends: &[End]) -> Vec<(usize, Vec<f64>)> {
+    let gains: Vec<Option<f64>> = ends.iter().map(End::gain).collect();
+    let logarithms: Vec<f64> = gains.iter().flatten().map(|gain| gain.ln()).collect();
+    let gain = (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp();
+    let values = |(End { clock, known, count }, own): (&End, Option<f64>)| {
+        let values = if known.len() <= FEWEST {
+            vec![known.last().copied().unwrap_or(0.0); *count]
+        } else if gain < BETTER && own.is_some_and(|own| own < 1.0) {
+            by_values(known, *count)
+        } else {
+            by_drift(known, *count)
+        };
+        (*clock, values)
+    };
+    ends.iter().zip(gains).map(values).collect()
+}
+
+/// By how much predictions of `known` values from those before them are off, of as many windows as `count` or as one may try out (root mean square).
+fn missed(known: &[f64], count: usize, predict: fn(&[f64], usize) -> Vec<f64>) -> f64 {
+    let ahead = count.min(known.len() / AHEAD).max(1);
+    let places = (ahead..=(RECENT * known.len() as f64) as usize).step_by((ahead / 2).max(known.len() / (2 * AHEAD)));
+    let misses = places.flat_map(|place| {
+        let (before, behind) = known.split_at(known.len() - place);
+        predict(before, ahead).into_iter().zip(behind).map(|(predicted, value)| (predicted - value).powi(2))
+    });
+    let misses: Vec<f64> = misses.collect();
+    (misses.iter().sum::<f64>() / misses.len().max(1) as f64).sqrt()
+}
+
+/// With the mean drift; with the drift that it has at the end, which returns to the mean (an Ornstein-Uhlenbeck process), only if it is not seen to come and go within the run: a clock that swings is back where it was after a while.
+/// If its messages are too close together to tell a drift, with that of the recorded clock.
+fn by_drift(known: &[f64], count: usize) -> Vec<f64> {
+    let mut slopes: Vec<f64> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let middle = quantile(slopes.clone(), 0.5);
+    let usual = quantile(slopes.iter().map(|slope| (slope - middle).abs()).collect(), MOST);
+    slopes.iter_mut().for_each(|slope| *slope = slope.clamp(middle - ASTRAY * usual, middle + ASTRAY * usual));
+    let mean = slopes.iter().sum::<f64>() / slopes.len().max(1) as f64;
+    let drift = match memory(&slopes, mean) {
+        Some(_) => mean,
+        None => quantile(slopes.split_off(slopes.len() / 2), 0.5),
+    };
+    let (last, forgets) = (known.last().copied().unwrap_or(0.0), (known.len() - 1) as f64);
+    let gone = |windows: f64| mean * windows + (drift - mean) * forgets * (1.0 - (-windows / forgets).exp());
+    (1..=count).map(|windows| last + gone(windows as f64)).collect()
+}
+
+/// By linear prediction of how far it is from the straight line that is nearest to it.
+fn by_values(known: &[f64], count: usize) -> Vec<f64> {
+    let slopes: Vec<f64> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = slopes.iter().sum::<f64>() / slopes.len().max(1) as f64;
+    let step = memory(&slopes, mean).map_or(known.len() / VALUES, |half| half as usize / 2).max(1);
+    let mut values: Vec<f64> = known.iter().rev().step_by(step).copied().collect();
+    values.reverse();
+    let number = values.len() as f64;
+    let centre = (number - 1.0) / 2.0;
+    let level = values.iter().sum::<f64>() / number;
+    let spread = number * (number * number - 1.0) / 12.0;
+    let tilt = values.iter().enumerate().map(|(at, value)| (at as f64 - centre) * (value - level)).sum::<f64>();
+    let slope = if spread > 0.0 { tilt / spread } else { 0.0 };
+    let line = |at: f64| level + slope * (at - centre);
+    let apart: Vec<f64> = values.iter().enumerate().map(|(at, value)| value - line(at as f64)).collect();
+    let predicted = prediction::predict(&apart, ORDER, count / step + 1);
+    let mut points = vec![known.last().copied().unwrap_or(0.0)];
+    points.extend(predicted.into_iter().enumerate().map(|(ahead, value)| value + line(number + ahead as f64)));
+    let between = |windows: usize| {
+        let (at, share) = (windows / step, (windows % step) as f64 / step as f64);
+        let next = points.get(at + 1).copied().unwrap_or(points[at]);
+        points[at] + share * (next - points[at])
+    };
+    (1..=count).map(between).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages between clocks 0 and 1 in some windows.
+    fn seen(windows: std::ops::Range<usize>) -> Vec<Vec<bool>> {
+        vec![(0..100).map(|window| windows.contains(&window)).collect(); 2]
+    }
+
+    /// Clock 1 is corrected by this, clock 0 by nothing.
+    fn rows(of: impl Fn(usize) -> f64) -> Offsets {
+        vec![vec![0.0; 100], (0..100).map(of).collect()]
+    }
+
+    #[test]
+    fn a_clock_goes_on_with_its_mean_drift() {
+        let line = |window: usize| 7.0 * window as f64;
+        // What rounding has left, and a clock that was set on the way.
+        let set = |window: usize| line(window) + if window < 50 { 0.0 } else { 1e5 };
+        let mut found = rows(|window| if (20..80).contains(&window) { set(window) } else { 1e6 });
+        extrapolate(&mut found, &seen(20..80), &[true, false]);
+        assert!((0..100).all(|window| (found[1][window] - set(window)).abs() < 1e-6));
+    }
+
+    #[test]
+    fn a_clock_that_swings_is_not_thrown_off() {
+        let swing = |window: usize| 1000.0 * (window as f64 / 2.0).sin();
+        let mut found = rows(swing);
+        extrapolate(&mut found, &seen(20..80), &[true, false]);
+        assert!(found[1].iter().all(|value| value.abs() < 2000.0));
+    }
+
+    #[test]
+    fn drift_that_has_changed_for_good_stays() {
+        let turn = |window: usize| if window < 50 { 0.0 } else { 100.0 * (window - 50) as f64 };
+        let mut found = rows(turn);
+        extrapolate(&mut found, &seen(20..80), &[true, false]);
+        assert!((found[1][99] - turn(99)).abs() < 400.0 && found[1][0].abs() < 400.0);
+    }
+
+    #[test]
+    fn a_few_messages_tell_no_drift() {
+        let mut found = rows(|window| window as f64 * window as f64);
+        extrapolate(&mut found, &seen(20..24), &[true, false]);
+        assert_eq!((found[1][0], found[1][19], found[1][21], found[1][99]), (400.0, 400.0, 441.0, 529.0));
+    }
+
+    #[test]
+    fn the_reference_and_clocks_without_messages_stay() {
+        let before = rows(|window| window as f64 * window as f64);
+        for (fixed, windows) in [([true, true], 20..80), ([true, false], 20..20)] {
+            let mut found = before.clone();
+            extrapolate(&mut found, &seen(windows), &fixed);
+            assert_eq!(found, before);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_comes_and_goes_twice_goes_on_like_that() {
+        // As in a recording: its messages begin after two fifths of a run in which it swings twice or so.
+        let swing = |window: usize| 20.0 * window as f64 + 1000.0 * (window as f64 / 45.0).sin();
+        let mut rows = vec![vec![0.0; 700], (0..700).map(swing).collect()];
+        rows[1][..280].fill(0.0);
+        let observed = vec![(0..700).map(|window| window >= 280).collect(); 2];
+        extrapolate(&mut rows, &observed, &[true, false]);
+        let worst = (0..280).map(|window| (rows[1][window] - swing(window)).abs()).fold(0.0, f64::max);
+        assert!(worst < 300.0, "{worst}");
+        let drift = by_drift(&(280..700).rev().map(swing).collect::<Vec<f64>>(), 280);
+        let misses = drift.iter().enumerate().map(|(ahead, value)| (value - swing(279 - ahead)).abs());
+        let worst = misses.fold(0.0, f64::max);
+        assert!(worst > 1000.0, "the drift would do as well: {worst}");
+    }
+
+    #[test]
+    fn a_clock_that_walks_goes_on_from_where_it_is() {
+        let mut random = 1u32;
+        let mut walk = vec![0.0];
+        for at in 0..600 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            walk.push(walk[at] + f64::from(random >> 16) - 32768.0);
+        }
+        let values = by_drift(&walk, 100);
+        assert_eq!(go_on(&[End { clock: 3, known: walk, count: 100 }]), [(3, values)]);
+    }
+}
