@@ -13,9 +13,10 @@ const FEWEST: usize = 8;
 const ASTRAY: f64 = 3.0;
 const MOST: f64 = 0.9;
 
-/// Order of linear prediction: four sinusoids. Chosen by experiments with ten kinds of clocks (docs/history.md): of 2, 4 and 8, the largest was best for clocks that swing, and made no difference elsewhere.
+/// Order of linear prediction: four sinusoids. Chosen by experiments with ten kinds of clocks (docs/history.md, twenty-third set): of 2, 4 and 8, the largest was best for clocks that swing, and made no difference elsewhere.
 const ORDER: usize = 8;
-/// A clock that is not seen to come and go is predicted from so many of its values, at equal distances; another one from some twelve in the time in which it comes and goes. With fewer windows than that, it is not predicted from its values.
+/// With fewer windows than that, a clock is not predicted from its values, of which some twelve are taken in the time in which it comes and goes; where that is not seen in a part of the run that a prediction is tried out with, as many as this in all. Chosen by hand: with fewer, a
+/// clock that is hardly observed is predicted from noise; with more, short runs are not.
 const VALUES: usize = 64;
 /// By this part of the run predictions are tried out, from what lies before several places in the last [`RECENT`] of it. Chosen by experiments, as above: with longer ones, too little is left to predict from where a clock comes and goes once or twice (a recording: 68 us with a third of the run, 7 with this);
 /// with shorter ones, clocks whose frequency walks are predicted too (1.2 times as far off).
@@ -27,7 +28,14 @@ const BETTER: f64 = 0.7;
 /// More or less than by this factor counts as that: what is predicted to the last bit is no better for it.
 const FACTOR: f64 = 100.0;
 
-/// What is known of a clock towards an end of the run, its last value next to the windows in which nothing is observed.
+/// An end of the run.
+#[derive(Clone, Copy)]
+enum Side {
+    Begin,
+    End,
+}
+
+/// What is known of a clock towards an end of the run, its last value next to the windows in which nothing is observed. Towards the begin it is turned in time and in value, so that the drift is the same.
 struct End {
     clock: usize,
     known: Vec<f64>,
@@ -35,13 +43,25 @@ struct End {
 }
 
 impl End {
-    /// By how much a prediction from values is off where it is tried out, as a part of what the drift alone would be. None if that is not known.
+    /// None if the clock is nowhere `observed`.
+    fn of(clock: usize, row: &[f64], observed: &[bool], side: Side) -> Option<End> {
+        let first = observed.iter().position(|seen| *seen)?;
+        let last = observed.iter().rposition(|seen| *seen)?;
+        let seen = &row[first..=last];
+        Some(match side {
+            Side::Begin => End { clock, known: seen.iter().rev().map(|value| -value).collect(), count: first },
+            Side::End => End { clock, known: seen.to_vec(), count: row.len() - 1 - last },
+        })
+    }
+
+    /// By how much a prediction from values is off where it is tried out, as a part of what the drift alone would be. None if that is not known, or if the clock is not seen to come and go.
     fn gain(&self) -> Option<f64> {
         // A few windows make no difference; and farther than it was observed nobody knows how it goes on.
         let far = self.count > self.known.len();
         if self.known.len() < VALUES || far || self.count * VALUES < self.known.len() {
             return None;
         }
+        comes_and_goes(&self.known)?;
         let [by_values, by_drift] = [by_values, by_drift].map(|predict| missed(&self.known, self.count, predict));
         let gain = by_values / by_drift;
         gain.is_finite().then(|| gain.clamp(1.0 / FACTOR, FACTOR))
@@ -52,23 +72,17 @@ impl End {
 /// The equations say how a clock goes on, too, but where messages alone make a clock their weights are so small that rounding decides.
 /// `observed`: in which windows there are messages of each clock.
 pub(super) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[bool]) {
-    let clocks = || rows.iter().zip(observed).zip(fixed).enumerate().filter(|(_, (_, fixed))| !**fixed);
-    let stretch = |seen: &[bool]| seen.iter().position(|seen| *seen).zip(seen.iter().rposition(|seen| *seen));
-    let ends = |of: fn(&[f64], usize, usize) -> (Vec<f64>, usize)| -> Vec<End> {
-        let end = |(clock, ((row, observed), _)): (usize, ((&Vec<f64>, &Vec<bool>), &bool))| {
-            let (first, last) = stretch(observed)?;
-            let (known, count) = of(row, first, last);
-            Some(End { clock, known, count })
-        };
-        clocks().filter_map(end).collect()
-    };
-    let before = go_on(&ends(|row, first, last| (row[first..=last].iter().rev().copied().collect(), first)));
-    let after = go_on(&ends(|row, first, last| (row[first..=last].to_vec(), row.len() - 1 - last)));
-    for (clock, values) in before {
-        rows[clock].iter_mut().zip(values.into_iter().rev()).for_each(|(value, predicted)| *value = predicted);
-    }
-    for (clock, values) in after {
-        rows[clock].iter_mut().rev().zip(values.into_iter().rev()).for_each(|(value, predicted)| *value = predicted);
+    for side in [Side::Begin, Side::End] {
+        let clocks = rows.iter().zip(observed).zip(fixed).enumerate().filter(|(_, (_, fixed))| !**fixed);
+        let ends: Vec<End> =
+            clocks.filter_map(|(clock, ((row, observed), _))| End::of(clock, row, observed, side)).collect();
+        for (clock, values) in go_on(&ends) {
+            let farthest_first = values.into_iter().rev();
+            match side {
+                Side::Begin => rows[clock].iter_mut().zip(farthest_first).for_each(|(value, found)| *value = -found),
+                Side::End => rows[clock].iter_mut().rev().zip(farthest_first).for_each(|(value, found)| *value = found),
+            }
+        }
     }
 }
 
@@ -119,11 +133,15 @@ fn by_drift(known: &[f64], count: usize) -> Vec<f64> {
     (1..=count).map(|windows| last + gone(windows as f64)).collect()
 }
 
+/// In how many windows the drift of a clock is correlated with itself by one half, if that is seen.
+fn comes_and_goes(known: &[f64]) -> Option<f64> {
+    let slopes: Vec<f64> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    memory(&slopes, slopes.iter().sum::<f64>() / slopes.len().max(1) as f64)
+}
+
 /// By linear prediction of how far it is from the straight line that is nearest to it.
 fn by_values(known: &[f64], count: usize) -> Vec<f64> {
-    let slopes: Vec<f64> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let mean = slopes.iter().sum::<f64>() / slopes.len().max(1) as f64;
-    let step = memory(&slopes, mean).map_or(known.len() / VALUES, |half| half as usize / 2).max(1);
+    let step = comes_and_goes(known).map_or(known.len() / VALUES, |half| half as usize / 2).max(1);
     let mut values: Vec<f64> = known.iter().rev().step_by(step).copied().collect();
     values.reverse();
     let number = values.len() as f64;
