@@ -77,7 +77,7 @@ pub(crate) fn refine(
     };
     let inputs = EstimationInputs::new(transport, opened, loaded, options.presync, wanted)?;
     let mut attempt = Attempt::make(transport, &inputs, loaded, options, Division::default())?;
-    if let Some(lives) = &inputs.disjoint
+    if let Some(lives) = inputs.disjoint.as_ref().filter(|lives| options.presync.refines() && lives.are_in_range())
         && !(attempt.is_possible(lives) && attempt.selected.as_ref().is_some_and(Selected::leaves_none))
     {
         loaded.retime_by_locations(opened.workers);
@@ -596,6 +596,11 @@ impl Lives {
 
     fn begins(&self) -> Vec<Option<i64>> {
         self.of.iter().map(|life| life.map(|(begin, _)| begin)).collect()
+    }
+
+    /// Whether clocks can be set so that all begin together.
+    fn are_in_range(&self) -> bool {
+        self.of.iter().flatten().all(|(begin, _)| begin.saturating_abs() < RANGE / 2)
     }
 
     /// Whether some of these had ended before others began. MPI_Init returns when all have begun, and MPI_Finalize waits for all.

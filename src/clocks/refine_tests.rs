@@ -69,5 +69,6 @@ fn processes_of_one_program_live_at_the_same_time() {
     // Of three nodes one has processes that are apart by themselves.
     let three = lives(&[Some((0, 10)), Some((3, 12)), Some((5000, 5010)), Some((0, 9)), None, Some((90_000, 90_007))]);
     assert_eq!(three.nodes_apart(&[0, 0, 1, 1, 2, 2]), [1]);
+    assert!(three.are_in_range() && !lives(&[Some((0, 9)), None, Some((RANGE / 2, RANGE))]).are_in_range());
     assert_eq!(three.begins(), [Some(0), Some(3), Some(5000), Some(0), None, Some(90_000)]);
 }

@@ -317,6 +317,31 @@ fn groups_that_exchange_nothing_begin_together() {
     assert!((0.0699..0.0701).contains(&seconds), "{seconds}");
 }
 
+/// A century lies between these clocks: more than a correction may add.
+#[test]
+fn clocks_that_cannot_begin_together_are_no_failure() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let far = (1_i64 << 62) - 1_000_000_000_000;
+    let process = |partner: u32, ahead: i64| -> Vec<(i64, Event)> {
+        let events = (1..40).flat_map(|k| {
+            let at = 1_000_000 * k;
+            if partner == 1 { send(at, partner) } else { receive(at, at + 5_000, partner) }
+        });
+        let begin = [(0, Event::Enter(RegionId(1)))].into_iter();
+        begin
+            .chain(events)
+            .chain([(50_000_000, Event::Leave(RegionId(1)))])
+            .map(|(at, event)| (at + ahead, event))
+            .collect()
+    };
+    written(path, &trace(vec![vec![process(1, far)], vec![process(0, 0)]]));
+    let report = json(&clc("trace --dry-run -q --report -", path));
+    let reason = report["clocks"]["reason"].as_str().expect("a reason");
+    assert!(!reason.contains("begin together"), "{reason}");
+    assert_eq!(report["verdict"], "corrected", "{reason}");
+}
+
 /// As EZTrace records: the run is longer than any of its processes, which is no reason to refuse an estimate.
 #[test]
 fn clocks_that_count_from_the_begin_of_each_process_are_set_apart() {
