@@ -57,6 +57,13 @@ fn an_estimate_that_does_what_violations_demand_needs_no_gain() {
     assert!(!objects(demanded, 20, 9.9));
     assert!(objects(demanded, 20, 10.1) && objects(demanded, 9, 9.9));
     assert!(objects(fit(3100.0, 6400.0, -7.0, 1.9), 20, 9.9) && objects(fit(2900.0, 6600.0, -7.0, 1.9), 20, 9.9));
+    // One wrong measurement is contradicted by as much as what it leaves, if most others are not.
+    let one = |typical: f64| {
+        let fit = fit(6400.0, 6400.0, -7.0, 1.9);
+        ClockFit { offsets: AtOffsets { typical: Some(typical), ..fit.offsets }, ..fit }
+    };
+    assert!(!objects(one(800.0), 20, 9.9) && !objects(one(-100.0), 20, 9.9));
+    assert!(objects(one(801.0), 20, 9.9));
     // Nor if messages of prompt round trips deny it.
     let denied = ClockFit { prompt_gain: Some(Gain { mean: -0.5, error: 0.1 }), ..demanded };
     assert!(objects(denied, 20, 9.9));

@@ -212,6 +212,11 @@ impl ClockFit {
         })
     }
 
+    /// Whether recorded offsets are contradicted at most by this many times as much as half of them are, or more.
+    pub fn contradicts_few(&self, times: f64) -> bool {
+        self.offsets.most.zip(self.offsets.typical).is_some_and(|(most, typical)| most >= times * typical.max(0.0))
+    }
+
     /// Whether the messages of prompt round trips, which do not wait, speak for the estimate beyond doubt.
     pub fn is_evident_when_prompt(&self) -> bool {
         self.prompt_gain.is_some_and(|gain| gain.mean > EXTENDING && gain.mean > PROMPTLY * gain.error)
