@@ -2,6 +2,7 @@
 
 pub(crate) mod division;
 mod latency;
+mod lives;
 pub(crate) mod model_selection;
 mod outlying;
 pub(crate) mod refine;

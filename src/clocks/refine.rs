@@ -6,6 +6,7 @@
 
 use crate::clocks::division::{apart, nodes, recorded_offsets, with_own};
 use crate::clocks::latency::settle_latency;
+use crate::clocks::lives::{Lives, disjoint};
 use crate::clocks::model_selection::{Selected, SelectedClocks, choose, undisturbed};
 use crate::clocks::outlying::leave_out;
 use crate::clocks::waiting_calls::WaitingCallSearch;
@@ -20,15 +21,14 @@ use clc_clock::{
     Clock, ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks,
     curves,
 };
-use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, all_gather_values, broadcast_value};
+use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::calls::ObservedTimes;
 use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::latest::Begins;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::Progress;
-use clc_trace::{Error, OwnTimeline, Result, Ticks, TimelineNumber};
-use std::collections::BTreeMap;
+use clc_trace::{Error, OwnTimeline, Result, Ticks};
 
 /// A measurement within a node is off by no more than this many seconds, however long the shortest message of the trace waited: those that are implied by a few broadcasts take
 /// hundreds of microseconds.
@@ -233,11 +233,7 @@ impl<'a> Attempt<'a> {
     /// Whether by estimated clocks that were taken the processes, which had these `lives`, lived at the same time.
     fn is_possible(&self, lives: &Lives) -> bool {
         self.estimation.taken.as_ref().is_some_and(|clocks| {
-            let by_clocks = lives.of.iter().zip((0..).map(TimelineNumber)).filter_map(|(life, timeline)| {
-                let shown = |time: i64| clocks.of(timeline).map(Ticks(time)).0;
-                life.map(|(begin, end)| (shown(begin), shown(end)))
-            });
-            !lives.are_disjoint(by_clocks)
+            !lives.are_disjoint(lives.by(|timeline, time| clocks.of(timeline).map(Ticks(time)).0))
         })
     }
 
@@ -578,74 +574,6 @@ fn may_be_straight(presync: Method, selected: &Selected) -> bool {
     let refused = selected.refused && presync == Method::Auto;
     let curves = matches!(presync, Method::Auto | Method::Network);
     curves && selected.clocks == SelectedClocks::Recorded && (selected.without_estimate || refused)
-}
-
-/// From the first to the last event of each process, by its recorded clock in ticks. Those without events have none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Lives {
-    of: Vec<Option<(i64, i64)>>,
-    /// By so much has one to have ended before another one began: a second, and more than any lasts.
-    apart: i64,
-}
-
-impl Lives {
-    fn new(of: Vec<Option<(i64, i64)>>, resolution: u64) -> Lives {
-        let longest = of.iter().flatten().map(|(begin, end)| end.saturating_sub(*begin)).max().unwrap_or(0);
-        Lives { of, apart: longest.max(i64::try_from(resolution).unwrap_or(i64::MAX)) }
-    }
-
-    fn begins(&self) -> Vec<Option<i64>> {
-        self.of.iter().map(|life| life.map(|(begin, _)| begin)).collect()
-    }
-
-    /// Whether clocks can be set so that all begin together.
-    fn are_in_range(&self) -> bool {
-        self.of.iter().flatten().all(|(begin, _)| begin.saturating_abs() < RANGE / 2)
-    }
-
-    /// Whether some of these had ended before others began. MPI_Init returns when all have begun, and MPI_Finalize waits for all.
-    fn are_disjoint(&self, lives: impl Iterator<Item = (i64, i64)>) -> bool {
-        let ends = lives.fold(None, |ends: Option<(i64, i64)>, (begin, end)| {
-            Some(ends.map_or((end, begin), |(first_end, last_begin)| (first_end.min(end), last_begin.max(begin))))
-        });
-        ends.is_some_and(|(first_end, last_begin)| last_begin.saturating_sub(first_end) > self.apart)
-    }
-
-    /// The nodes whose own processes had ended before others of them began: their processes have a clock each.
-    fn nodes_apart(&self, nodes: &[u32]) -> Vec<u32> {
-        let mut by_node: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
-        for (node, life) in nodes.iter().zip(&self.of) {
-            by_node.entry(*node).or_default().extend(life);
-        }
-        let apart = by_node.into_iter().filter(|(_, lives)| self.are_disjoint(lives.iter().copied()));
-        apart.map(|(node, _)| node).collect()
-    }
-}
-
-/// The lives of all processes, if some had ended before others began. Collective over the analysis ranks.
-fn disjoint(
-    transport: &mut dyn Transport,
-    opened: &TraceHandle,
-    loaded: &LocalTrace,
-    resolution: u64,
-) -> Result<Option<Lives>> {
-    let mut own: Vec<(u32, i64, i64)> = Vec::new();
-    for (local, locations) in loaded.locations.iter().enumerate() {
-        let Some(location) = locations.first() else { continue };
-        if let Some(ends) = location.summary.time_span {
-            let [begin, end] = [ends.0, ends.1].map(|raw| location.clock.map(Ticks(raw.min(RANGE as u64) as i64)).0);
-            own.push((loaded.program.number(LocalTimeline::at(local)).0, begin, end));
-        }
-    }
-    let mut of = vec![None; opened.timelines.processes];
-    for (timeline, begin, end) in all_gather_values(transport, &own)?.into_iter().flatten() {
-        if let Some(life) = of.get_mut(timeline as usize) {
-            *life = Some((begin, end));
-        }
-    }
-    let lives = Lives::new(of, resolution);
-    let disjoint = lives.are_disjoint(lives.of.iter().flatten().copied());
-    Ok(disjoint.then_some(lives))
 }
 
 /// How much time passes by a clock between two recorded times.

@@ -53,22 +53,3 @@ fn straight_lines_may_do_where_an_estimate_was_refused_or_there_was_none() {
     assert!(!may(Method::Auto, &Selected { clocks: SelectedClocks::Estimated, ..refused() }));
     assert!(!may(Method::Hull, &Selected::for_want_of_others(String::new())));
 }
-
-#[test]
-fn processes_of_one_program_live_at_the_same_time() {
-    let second = 1000;
-    let lives = |of: &[Option<(i64, i64)>]| Lives::new(of.to_vec(), second);
-    let apart = |of: &[Option<(i64, i64)>]| {
-        let lives = lives(of);
-        lives.are_disjoint(lives.of.iter().flatten().copied())
-    };
-    // Begun after the other had ended, but by no more than it lasts, or than a second.
-    assert!(!apart(&[Some((0, 5000)), Some((10_000, 14_000))]) && !apart(&[Some((0, 10)), Some((1010, 1020))]));
-    assert!(apart(&[Some((0, 5000)), None, Some((10_001, 14_000))]) && apart(&[Some((0, 10)), Some((1011, 1020))]));
-    assert!(!apart(&[]) && !apart(&[None, Some((5, i64::MAX))]));
-    // Of three nodes one has processes that are apart by themselves.
-    let three = lives(&[Some((0, 10)), Some((3, 12)), Some((5000, 5010)), Some((0, 9)), None, Some((90_000, 90_007))]);
-    assert_eq!(three.nodes_apart(&[0, 0, 1, 1, 2, 2]), [1]);
-    assert!(three.are_in_range() && !lives(&[Some((0, 9)), None, Some((RANGE / 2, RANGE))]).are_in_range());
-    assert_eq!(three.begins(), [Some(0), Some(3), Some(5000), Some(0), None, Some(90_000)]);
-}
