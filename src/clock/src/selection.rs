@@ -226,9 +226,16 @@ impl<'a> Jury<'a> {
     }
 
     /// Learns travel times from one half of messages and judges the other.
-    fn judge_half(&self, halves: &[Observations; 2], half: usize, flat: &[f64], reading: Reading) -> Score {
-        let travels = Travels::new(&halves[half], flat, self.trial.windows, Workers::ONE);
-        self.judge_by(&travels, halves, half, flat, reading)
+    fn judge_half(
+        &self,
+        halves: &[Observations; 2],
+        half: usize,
+        flat: &[f64],
+        reading: Reading,
+        workers: Workers,
+    ) -> Score {
+        let travels = Travels::new(&halves[half], flat, self.trial.windows, workers);
+        self.judge_by(&travels, halves, half, flat, reading, workers)
     }
 
     /// The same by the `travels` of the one half.
@@ -239,10 +246,11 @@ impl<'a> Jury<'a> {
         half: usize,
         flat: &[f64],
         reading: Reading,
+        workers: Workers,
     ) -> Score {
         let (windows, own) = (self.trial.windows, &halves[half]);
-        let latencies = Latencies::of(travels, own, flat, windows, reading, None, Workers::ONE);
-        let learned = DelayModel::with(latencies, own, flat, windows, Workers::ONE);
+        let latencies = Latencies::of(travels, own, flat, windows, reading, None, workers);
+        let learned = DelayModel::with(latencies, own, flat, windows, workers);
         learned.judge(&halves[1 - half], flat, windows, &self.stretches)
     }
 
@@ -253,7 +261,8 @@ impl<'a> Jury<'a> {
         let halves = self.some.as_ref().unwrap_or(&self.trial.halves);
         // All readings go by the same travel times.
         let travels = Travels::new(&halves[0], &flat, self.trial.windows, workers);
-        let scores = workers.map(EDGES.len() + 1, |at| self.judge_by(&travels, halves, 0, &flat, reading(at)));
+        let scores =
+            workers.map(EDGES.len() + 1, |at| self.judge_by(&travels, halves, 0, &flat, reading(at), Workers::ONE));
         let best = scores.into_iter().enumerate().max_by(|one, other| one.1.mean().total_cmp(&other.1.mean()));
         let Some((at, mut score)) = best else { return Score::default() };
         let rest = if self.some.is_some() { 0..2 } else { 1..2 };
@@ -262,36 +271,34 @@ impl<'a> Jury<'a> {
         }
         let all = &self.trial.halves;
         workers
-            .map(rest.len(), |half| self.judge_half(all, rest.start + half, &flat, reading(at)))
+            .map(rest.len(), |half| self.judge_half(all, rest.start + half, &flat, reading(at), workers))
             .iter()
             .for_each(|half| score.merge(half));
         score
     }
 }
 
-/// Clocks that are estimated by `choice` from either half of what is tried, on all windows of the view.
-fn estimates(trial: &Trial<'_>, like: &Problem<'_>, choice: Choice, rounds: &[f64], workers: Workers) -> Vec<Offsets> {
-    workers.map(2, |half| {
-        let problem = Problem {
-            windows: trial.windows,
-            observations: &trial.halves[half],
-            anchors: &trial.anchors,
-            reading: choice.reading,
-            roughness: choice.roughness_for(trial.view.grid.width),
-            afresh: false,
-            rounds,
-            cuts: &trial.cuts,
-            // The other half is worked on.
-            workers: Workers::ONE,
-            ..*like
-        };
-        trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now))
-    })
+/// Clocks that are estimated by `choice` from one half of what is tried, on all windows of the view; by one thread, since others are worked on.
+fn estimate(trial: &Trial<'_>, like: &Problem<'_>, choice: Choice, rounds: &[f64], half: usize) -> Offsets {
+    let problem = Problem {
+        windows: trial.windows,
+        observations: &trial.halves[half],
+        anchors: &trial.anchors,
+        reading: choice.reading,
+        roughness: choice.roughness_for(trial.view.grid.width),
+        afresh: false,
+        rounds,
+        cuts: &trial.cuts,
+        workers: Workers::ONE,
+        ..*like
+    };
+    trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now))
 }
 
 /// How well `estimates`, each from one half, predict the other half of the jury's messages.
 fn judged(grid: &Grid, estimates: &[Offsets], jury: &Jury<'_>, reading: Reading, workers: Workers) -> Score {
-    let half = |half: usize| jury.judge_half(&jury.trial.halves, half, &jury.seen(grid, &estimates[half]), reading);
+    let half =
+        |half: usize| jury.judge_half(&jury.trial.halves, half, &jury.seen(grid, &estimates[half]), reading, workers);
     let mut score = Score::default();
     workers.map(estimates.len(), half).iter().for_each(|half| score.merge(half));
     score
@@ -310,7 +317,7 @@ impl<'a> HeldOut<'a> {
     pub(crate) fn new(jury: &Jury<'a>, like: &Problem<'_>, choice: Choice, workers: Workers) -> HeldOut<'a> {
         // The last window of the run has messages in one half only. Sharp bends are where recorded offsets are joined.
         let like = &Problem { alike: !jury.trial.anchors.is_empty(), ..*like };
-        let estimates = estimates(&jury.trial, like, choice, LAST_ROUNDS, workers);
+        let estimates = workers.map(2, |half| estimate(&jury.trial, like, choice, LAST_ROUNDS, half));
         HeldOut { grid: &jury.trial.view.grid, estimates, reading: choice.reading, workers }
     }
 
@@ -373,57 +380,80 @@ struct ChoiceSearch<'a> {
 }
 
 impl ChoiceSearch<'_> {
-    /// How well a choice predicts messages, in the mean.
-    fn consider(&mut self, trial: &Trial<'_>, choice: Choice) -> f64 {
-        let estimates = estimates(trial, self.like, choice, ROUNDS, self.workers);
-        let score = judged(&trial.view.grid, &estimates, self.jury, choice.reading, self.workers);
-        let mean = score.mean();
-        self.tried.push((score, choice));
-        mean
+    /// How well choices predict messages. Each half of what is tried is a job of its own, of all of them at once.
+    fn judge(&self, trials: &[(&Trial<'_>, Choice)]) -> Vec<(Score, Choice)> {
+        let half = |job: usize| {
+            let ((trial, choice), half) = (trials[job / 2], job % 2);
+            let offsets = estimate(trial, self.like, choice, ROUNDS, half);
+            let seen = self.jury.seen(&trial.view.grid, &offsets);
+            self.jury.judge_half(&self.jury.trial.halves, half, &seen, choice.reading, Workers::ONE)
+        };
+        let halves = self.workers.map(2 * trials.len(), half);
+        let of_both = |(both, &(_, choice)): (&[Score], &(&Trial<'_>, Choice))| {
+            let mut score = Score::default();
+            both.iter().for_each(|half| score.merge(half));
+            (score, choice)
+        };
+        halves.chunks(2).zip(trials).map(of_both).collect()
+    }
+
+    /// Keeps what was `judged`; how well each predicts messages, in the mean.
+    fn consider(&mut self, judged: impl IntoIterator<Item = (Score, Choice)>) -> Vec<(f64, Choice)> {
+        let begin = self.tried.len();
+        self.tried.extend(judged);
+        self.tried[begin..].iter().map(|(score, choice)| (score.mean(), *choice)).collect()
     }
 
     /// The best choice in the windows of `view`, uphill from `first`: stiffness, then half a step of it, then another reading. Says as well whether the other clocks of the view are the better
     /// ones to begin with; `otherwise` if it has none.
     fn climb(&mut self, view: &TrialData, first: Choice, otherwise: bool) -> (Choice, bool) {
         let mut trial = Trial::new(view, &view.now, self.scope);
+        let other = view.otherwise.as_ref().map(|start| Trial::new(view, start, self.scope));
+        let begins: Vec<_> = std::iter::once(&trial).chain(&other).map(|trial| (trial, first)).collect();
+        let judged = self.judge(&begins);
+        let means = self.consider(judged);
+        let mut here = means[0].0;
         let mut otherwise = otherwise;
-        let mut here = self.consider(&trial, first);
-        if let Some(start) = &view.otherwise {
-            let other = Trial::new(view, start, self.scope);
-            let mean = self.consider(&other, first);
-            otherwise = mean > here;
+        if let Some((other, (mean, _))) = other.zip(means.get(1)) {
+            otherwise = *mean > here;
             if otherwise {
-                (here, trial) = (mean, other);
+                (here, trial) = (*mean, other);
             }
         }
+        let higher = |top: (f64, Choice), found: (f64, Choice)| if found.0 > top.0 { found } else { top };
         let mut top = (here, first);
-        let better = |top: &mut (f64, Choice), mean: f64, choice: Choice| {
-            if mean > top.0 {
-                *top = (mean, choice);
-            }
-        };
-        for direction in [-1.0, 1.0] {
-            let mut last = here;
-            for step in 1..=STEPS {
-                let choice = Choice { roughness: first.roughness * STEP.powf(direction * f64::from(step)), ..first };
-                let mean = self.consider(&trial, choice);
-                better(&mut top, mean, choice);
-                if mean <= last + FLAT {
-                    break;
-                }
-                last = mean;
-            }
+        for way in self.uphill(&trial, first, here) {
+            top = self.consider(way).into_iter().fold(top, higher);
         }
-        let middle = top.1.roughness;
-        for part in [1.0 / STEP.sqrt(), STEP.sqrt()] {
-            let choice = Choice { roughness: middle * part, ..top.1 };
-            better(&mut top, self.consider(&trial, choice), choice);
-        }
-        for reading in neighbours(top.1.reading) {
-            let choice = Choice { reading, ..top.1 };
-            better(&mut top, self.consider(&trial, choice), choice);
+        let others: [fn(Choice) -> Vec<Choice>; 2] =
+            [beside, |best| neighbours(best.reading).into_iter().map(|reading| Choice { reading, ..best }).collect()];
+        for others in others {
+            let trials: Vec<_> = others(top.1).into_iter().map(|choice| (&trial, choice)).collect();
+            let judged = self.judge(&trials);
+            top = self.consider(judged).into_iter().fold(top, higher);
         }
         (top.1, otherwise)
+    }
+
+    /// What comes of stiffer and of softer clocks than those of the `first` choice, which predict messages as well as `here`: step by step, each way until one brings nothing.
+    fn uphill(&self, trial: &Trial<'_>, first: Choice, here: f64) -> [Vec<(Score, Choice)>; 2] {
+        let mut ways = [Vec::new(), Vec::new()];
+        let (mut last, mut ended) = ([here; 2], [false; 2]);
+        for step in 1..=STEPS {
+            let going: Vec<usize> = (0..2).filter(|way| !ended[*way]).collect();
+            let choice = |way: usize| {
+                let direction = [-1.0, 1.0][way];
+                Choice { roughness: first.roughness * STEP.powf(direction * f64::from(step)), ..first }
+            };
+            let trials: Vec<_> = going.iter().map(|way| (trial, choice(*way))).collect();
+            for (way, judged) in going.into_iter().zip(self.judge(&trials)) {
+                let mean = judged.0.mean();
+                ended[way] = mean <= last[way] + FLAT;
+                last[way] = mean;
+                ways[way].push(judged);
+            }
+        }
+        ways
     }
 
     /// Of the choices that are as good as the best one but for chance, the stiffest; `width` is that of the longest windows.
@@ -438,6 +468,11 @@ impl ChoiceSearch<'_> {
         };
         as_good.min_by(stiffer).map(|(_, choice)| choice)
     }
+}
+
+/// Clocks that are half a step stiffer, and softer.
+fn beside(best: Choice) -> Vec<Choice> {
+    [1.0 / STEP.sqrt(), STEP.sqrt()].map(|part| Choice { roughness: best.roughness * part, ..best }).to_vec()
 }
 
 /// The readings next to this one.
