@@ -553,7 +553,9 @@ impl<'a> Estimation<'a> {
         let alike =
             |record: &RecordedOffsets| record.offsets == self.map.offsets[of_timeline[record.timeline] as usize];
         let shared = self.map.own.is_empty() && self.inputs.recorded.iter().all(alike);
-        let Some(knots) = shared.then(|| curves(&self.map.offsets)).flatten() else { return Ok(()) };
+        let recorded = RefinedClocks::new(&self.map, &[])?;
+        let Some(span) = span(transport, loaded, &recorded)? else { return Ok(()) };
+        let Some(knots) = shared.then(|| curves(&self.map.offsets, span)).flatten() else { return Ok(()) };
         let Ok(refined) = RefinedClocks::new(&self.map, &knots) else { return Ok(()) };
         let lines = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?.violated();
         loaded.retime(workers, &refined);

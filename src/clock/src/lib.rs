@@ -44,6 +44,7 @@ mod estimate;
 pub mod estimator;
 pub mod evidence;
 mod exponential;
+mod extrapolation;
 mod fit;
 mod gradients;
 pub mod graph;

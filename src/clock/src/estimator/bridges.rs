@@ -1,4 +1,4 @@
-//! Where nothing is observed for a while, an estimate only goes on ([`super::extrapolation`]); recorded offsets there know better.
+//! Where nothing is observed for a while, an estimate only goes on ([`crate::extrapolation`]); recorded offsets there know better.
 
 use crate::anchor::Anchor;
 use crate::grid::Grid;

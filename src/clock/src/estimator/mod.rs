@@ -3,7 +3,6 @@
 mod bridges;
 mod collectives;
 mod conclusion;
-mod extrapolation;
 mod finest;
 mod joined;
 mod jumps;

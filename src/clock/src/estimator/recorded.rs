@@ -86,7 +86,11 @@ pub(super) fn repeat_as_scatter(offsets: &[Vec<ClockOffset>]) -> bool {
         small && [units(own), drifts(own)].iter().all(|errors| errors.abs() <= BY_CHANCE)
     });
     let together = measured.iter().map(|own| units(own).powi(2)).sum::<f64>() <= TOGETHER * measured.len() as f64;
-    count >= REPEATED && deviation > 0.0 && by_chance && together && offsets.iter().all(|own| !own.is_empty())
+    // What varies by more than measurements may be wrong is a clock that moves.
+    let bounds: Vec<f64> = offsets.iter().flatten().filter(|one| one.offset != 0).map(ClockOffset::bound).collect();
+    let widest = bounds.iter().copied().fold(0.0, f64::max);
+    let moves = bounds.iter().all(|bound| *bound > 0.0) && deviation > widest;
+    count >= REPEATED && !moves && deviation > 0.0 && by_chance && together && offsets.iter().all(|own| !own.is_empty())
 }
 
 /// Offsets of a clock from which on a drift shows in them: a line from zero is then more than [`BY_CHANCE`] standard errors of its slope, told by its own steps.
@@ -448,6 +452,13 @@ mod tests {
         assert!(!are([&[120, 110, 130, 120], &[-70, 80, 10, -20]]), "all have the same error");
         assert!(!repeat_as_scatter(&[Vec::new(), offsets(&[60, -90, 20, 40])]), "nothing is known of some");
         assert!(!are([&[0, 0, 0, 0], &[0, 0, 0, 0]]));
+        // A clock that swings between measurements, of which bounds were recorded.
+        let stated = |deviation: f64| {
+            let bounded = |one: ClockOffset| ClockOffset { standard_deviation: deviation, ..one };
+            let measured = offsets(&[60, -90, 20, 40]).into_iter().map(bounded).collect();
+            repeat_as_scatter(&[offsets(&[0, 0]), measured])
+        };
+        assert!(stated(80.0) && !stated(20.0));
     }
 
     #[test]

@@ -15,9 +15,13 @@ const MOST: f64 = 0.9;
 
 /// Order of linear prediction: four sinusoids. Chosen by experiments with ten kinds of clocks (docs/history.md, twenty-third set): of 2, 4 and 8, the largest was best for clocks that swing, and made no difference elsewhere.
 const ORDER: usize = 8;
-/// With fewer windows than that, a clock is not predicted from its values, of which some twelve are taken in the time in which it comes and goes; where that is not seen in a part of the run that a prediction is tried out with, as many as this in all. Chosen by hand: with fewer, a
-/// clock that is hardly observed is predicted from noise; with more, short runs are not.
+/// With fewer windows than that, a clock is not predicted from its values. Chosen by hand: with fewer, a clock that is hardly observed is predicted from noise; with more, short runs are not.
 const VALUES: usize = 64;
+/// As many of its values are taken, or some twelve in the time in which it comes and goes: whatever comes out best where it is tried out. Neighbours of many differ by noise; of few, swings are lost. Chosen by experiments (docs/history.md, twenty-fourth set): with twelve values per swing alone, clocks that
+/// swing and walk are 1.2 to 1.7 times as far off; with 16, 32, 64 and 128 values it is about the same as with these.
+const TAKEN: [usize; 3] = [24, 48, 96];
+/// Fewest values that tell anything.
+const FEWEST_TAKEN: usize = 16;
 /// By this part of the run predictions are tried out, from what lies before several places in the last [`RECENT`] of it. Chosen by experiments, as above: with longer ones, too little is left to predict from where a clock comes and goes once or twice (a recording: 68 us with a third of the run, 7 with this);
 /// with shorter ones, clocks whose frequency walks are predicted too (1.2 times as far off).
 const AHEAD: usize = 8;
@@ -25,6 +29,10 @@ const RECENT: f64 = 0.3;
 /// Values are predicted from values if that comes out better by this factor where it was tried out, in the geometric mean over the clocks, and for clocks for which it comes out better. Chosen by experiments, as above: no kind of clock is more than 1.02 times as far off as without it,
 /// and clocks that swing a third to a half as far. With 0.85, one is 1.1 times as far off; with each clock for itself, 1.15 times.
 const BETTER: f64 = 0.7;
+/// A clock that was observed for less than so many times as long as its drift takes to be correlated with itself by one half (a sixth of a period) has swung once or so: then it is predicted only for up to this part of that time. Found with recordings whose first
+/// offset is a fifth of a second after the begin: of three with a single swing, one was predicted for a third of it, and was four times as far off as by lines; the others for a tenth and a fifth, and a third and an eighth as far.
+const SEVERAL: f64 = 7.5;
+const SINGLE: usize = 4;
 /// More or less than by this factor counts as that: what is predicted to the last bit is no better for it.
 const FACTOR: f64 = 100.0;
 
@@ -33,6 +41,16 @@ const FACTOR: f64 = 100.0;
 enum Side {
     Begin,
     End,
+}
+
+impl Side {
+    /// The values of a row in the order in which it goes on at this end. Towards the begin they are turned in time and in value.
+    fn turned(self, row: &[f64]) -> Vec<f64> {
+        match self {
+            Side::Begin => row.iter().rev().map(|value| -value).collect(),
+            Side::End => row.to_vec(),
+        }
+    }
 }
 
 /// What is known of a clock towards an end of the run, its last value next to the windows in which nothing is observed. Towards the begin it is turned in time and in value, so that the drift is the same.
@@ -47,31 +65,55 @@ impl End {
     fn of(clock: usize, row: &[f64], observed: &[bool], side: Side) -> Option<End> {
         let first = observed.iter().position(|seen| *seen)?;
         let last = observed.iter().rposition(|seen| *seen)?;
-        let seen = &row[first..=last];
-        Some(match side {
-            Side::Begin => End { clock, known: seen.iter().rev().map(|value| -value).collect(), count: first },
-            Side::End => End { clock, known: seen.to_vec(), count: row.len() - 1 - last },
-        })
+        let count = match side {
+            Side::Begin => first,
+            Side::End => row.len() - 1 - last,
+        };
+        Some(End { clock, known: side.turned(&row[first..=last]), count })
     }
 
-    /// By how much a prediction from values is off where it is tried out, as a part of what the drift alone would be. None if that is not known, or if the clock is not seen to come and go.
-    fn gain(&self) -> Option<f64> {
+    /// How it is best predicted from values, where that is tried out. None if it is not known, or if the clock is not seen to come and go.
+    fn trial(&self) -> Option<Trial> {
+        let End { known, count, .. } = self;
         // A few windows make no difference; and farther than it was observed nobody knows how it goes on.
-        let far = self.count > self.known.len();
-        if self.known.len() < VALUES || far || self.count * VALUES < self.known.len() {
+        if known.len() < VALUES || *count > known.len() || count * VALUES < known.len() {
             return None;
         }
-        comes_and_goes(&self.known)?;
-        let [by_values, by_drift] = [by_values, by_drift].map(|predict| missed(&self.known, self.count, predict));
-        let gain = by_values / by_drift;
-        gain.is_finite().then(|| gain.clamp(1.0 / FACTOR, FACTOR))
+        let by_swing = comes_and_goes(known).map(|half| half / 2);
+        let mut steps: Vec<usize> =
+            TAKEN.iter().map(|values| known.len() / values).chain(by_swing).map(|step| step.max(1)).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        let by_drift = missed(known, *count, by_drift);
+        let tried = steps.into_iter().filter(|step| self.may_take(*step)).map(|step| {
+            let missed = missed(known, *count, |known, count| by_values(known, count, step));
+            Trial { step, gain: missed / by_drift }
+        });
+        let best = tried.filter(|trial| trial.gain.is_finite()).min_by(|one, other| one.gain.total_cmp(&other.gain))?;
+        Some(Trial { gain: best.gain.clamp(1.0 / FACTOR, FACTOR), ..best })
     }
+
+    /// Whether every so many-th of its values show that it comes and goes.
+    fn may_take(&self, step: usize) -> bool {
+        let some = every(&self.known, step);
+        let Some(half) = comes_and_goes(&some).filter(|_| some.len() >= FEWEST_TAKEN) else { return false };
+        // Of a single swing, predictions are tried out over a small part only.
+        some.len() as f64 >= SEVERAL * half as f64 || self.count <= self.known.len() / SINGLE
+    }
+}
+
+/// How a prediction from values came out where it was tried out.
+struct Trial {
+    /// Which values were taken: every so many-th.
+    step: usize,
+    /// By how much it was off, as a part of what the drift alone would have been.
+    gain: f64,
 }
 
 /// Goes on before the first and after the last message of each clock.
 /// The equations say how a clock goes on, too, but where messages alone make a clock their weights are so small that rounding decides.
 /// `observed`: in which windows there are messages of each clock.
-pub(super) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[bool]) {
+pub(crate) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[bool]) {
     for side in [Side::Begin, Side::End] {
         let clocks = rows.iter().zip(observed).zip(fixed).enumerate().filter(|(_, (_, fixed))| !**fixed);
         let ends: Vec<End> =
@@ -86,26 +128,53 @@ pub(super) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[b
     }
 }
 
+/// How clocks go on before the first and after the last of their values, a row of them each, by as many as these `counts`: the farthest first before, and last behind. Nothing where it is not seen that they come and go.
+pub(crate) fn swings(rows: &[Vec<f64>], counts: &[[usize; 2]]) -> Vec<[Vec<f64>; 2]> {
+    let mut found = vec![[Vec::new(), Vec::new()]; rows.len()];
+    for (side, at) in [(Side::Begin, 0), (Side::End, 1)] {
+        let of = |(clock, (row, counts)): (usize, (&Vec<f64>, &[usize; 2]))| End {
+            clock,
+            known: side.turned(row),
+            count: counts[at],
+        };
+        let ends: Vec<End> = rows.iter().zip(counts).enumerate().map(of).collect();
+        for (end, step) in ends.iter().zip(predicted(&ends)) {
+            let Some(step) = step else { continue };
+            let mut values = by_values(&end.known, end.count, step);
+            if at == 0 {
+                values.reverse();
+                values.iter_mut().for_each(|value| *value = -*value);
+            }
+            found[end.clock][at] = values;
+        }
+    }
+    found
+}
+
 /// The values that follow those that are known, by clock.
 fn go_on(ends: &[End]) -> Vec<(usize, Vec<f64>)> {
-    let gains: Vec<Option<f64>> = ends.iter().map(End::gain).collect();
-    let logarithms: Vec<f64> = gains.iter().flatten().map(|gain| gain.ln()).collect();
-    let gain = (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp();
-    let values = |(End { clock, known, count }, own): (&End, Option<f64>)| {
-        let values = if known.len() <= FEWEST {
-            vec![known.last().copied().unwrap_or(0.0); *count]
-        } else if gain < BETTER && own.is_some_and(|own| own < 1.0) {
-            by_values(known, *count)
-        } else {
-            by_drift(known, *count)
+    let values = |(End { clock, known, count }, step): (&End, Option<usize>)| {
+        let values = match step {
+            _ if known.len() <= FEWEST => vec![known.last().copied().unwrap_or(0.0); *count],
+            Some(step) => by_values(known, *count, step),
+            None => by_drift(known, *count),
         };
         (*clock, values)
     };
-    ends.iter().zip(gains).map(values).collect()
+    ends.iter().zip(predicted(ends)).map(values).collect()
+}
+
+/// By which of their values these clocks are predicted, every so many-th; none if they are not.
+fn predicted(ends: &[End]) -> Vec<Option<usize>> {
+    let trials: Vec<Option<Trial>> = ends.iter().map(End::trial).collect();
+    let logarithms: Vec<f64> = trials.iter().flatten().map(|trial| trial.gain.ln()).collect();
+    let gain = (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp();
+    let taken = |trial: Option<Trial>| trial.filter(|own| gain < BETTER && own.gain < 1.0).map(|trial| trial.step);
+    trials.into_iter().map(taken).collect()
 }
 
 /// By how much predictions of `known` values from those before them are off, of as many windows as `count` or as one may try out (root mean square).
-fn missed(known: &[f64], count: usize, predict: fn(&[f64], usize) -> Vec<f64>) -> f64 {
+fn missed(known: &[f64], count: usize, predict: impl Fn(&[f64], usize) -> Vec<f64>) -> f64 {
     let ahead = count.min(known.len() / AHEAD).max(1);
     let places = (ahead..=(RECENT * known.len() as f64) as usize).step_by((ahead / 2).max(known.len() / (2 * AHEAD)));
     let misses = places.flat_map(|place| {
@@ -134,16 +203,21 @@ fn by_drift(known: &[f64], count: usize) -> Vec<f64> {
 }
 
 /// In how many windows the drift of a clock is correlated with itself by one half, if that is seen.
-fn comes_and_goes(known: &[f64]) -> Option<f64> {
+fn comes_and_goes(known: &[f64]) -> Option<usize> {
     let slopes: Vec<f64> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    memory(&slopes, slopes.iter().sum::<f64>() / slopes.len().max(1) as f64)
+    memory(&slopes, slopes.iter().sum::<f64>() / slopes.len().max(1) as f64).map(|windows| windows as usize)
 }
 
-/// By linear prediction of how far it is from the straight line that is nearest to it.
-fn by_values(known: &[f64], count: usize) -> Vec<f64> {
-    let step = comes_and_goes(known).map_or(known.len() / VALUES, |half| half as usize / 2).max(1);
+/// The last value, and every so many-th before it.
+fn every(known: &[f64], step: usize) -> Vec<f64> {
     let mut values: Vec<f64> = known.iter().rev().step_by(step).copied().collect();
     values.reverse();
+    values
+}
+
+/// By linear prediction of how far every so many-th value is from the straight line that is nearest to them.
+fn by_values(known: &[f64], count: usize, step: usize) -> Vec<f64> {
+    let values = every(known, step);
     let number = values.len() as f64;
     let centre = (number - 1.0) / 2.0;
     let level = values.iter().sum::<f64>() / number;
