@@ -50,7 +50,7 @@ pub struct RecordOptions {
     pub output: PathBuf,
 
     /// The application: an MPI launcher with its arguments, or the program itself if a launcher starts clc-replay
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub command: Vec<OsString>,
 
     /// Add known clock errors, and keep the true times in DIR/truth
@@ -167,5 +167,20 @@ mod tests {
         for wrong in ["", "end", "every", "every=", "every=0s", "every=1ms", "every=-1s", "every=soon"] {
             assert!(schedule(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn options_of_the_application_are_its_own_and_unknown_ones_before_it_are_none() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            record: RecordOptions,
+        }
+        let parsed =
+            |words: &str| <Line as clap::Parser>::try_parse_from(words.split(' ')).map(|line| line.record.command);
+        let found = parsed("record -o out mpirun -n 4 ./app --seed 3 -- -x").expect("an application");
+        assert_eq!(found, ["mpirun", "-n", "4", "./app", "--seed", "3", "--", "-x"]);
+        assert_eq!(parsed("record -o out -- ./app -o 1").expect("an application"), ["./app", "-o", "1"]);
+        assert!(parsed("record -o out --clock-seed 3 -- ./app").is_err());
     }
 }
