@@ -1,13 +1,17 @@
 //! Where nothing is observed before the first and after the last message of a clock: how it goes on.
 
+use crate::grid::Grid;
 use crate::network::memory;
 use crate::observations::Offsets;
 use crate::prediction;
 use crate::steps::quantile;
+use clc_trace::ClockOffset;
 
 /// Fewest windows with messages that tell the drift of a clock. Chosen by hand: from fewer, a drift is mostly noise, which would be continued; with a
 /// larger number, more clocks are continued without any.
 const FEWEST: usize = 8;
+/// Recorded offsets of a clock from which on lines between them bend.
+pub(crate) const BENT: usize = 3;
 /// Drifts that are so many times as far from the median as most are count as if they were that far from it. Chosen by hand: a larger value lets what
 /// is no drift, such as a jump, into the mean; a smaller one cuts off how a clock really wanders.
 const ASTRAY: f64 = 3.0;
@@ -110,22 +114,57 @@ struct Trial {
     gain: f64,
 }
 
-/// Goes on before the first and after the last message of each clock.
+/// Goes on before the first and after the last message of each clock, of which `rows` are the corrections of its recorded offsets.
 /// The equations say how a clock goes on, too, but where messages alone make a clock their weights are so small that rounding decides.
-/// `observed`: in which windows there are messages of each clock.
-pub(crate) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[bool]) {
+/// `observed`: in which windows there are messages of each clock; `lines`: those between its recorded offsets ([`lines_between`]), which bend where there is one.
+pub(crate) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[bool], lines: &Offsets) {
+    let whole = |clock: usize, row: &[f64]| -> Vec<f64> {
+        let line = lines.get(clock).map_or(&[][..], Vec::as_slice);
+        row.iter().zip(line.iter().chain(std::iter::repeat(&0.0))).map(|(value, line)| value + line).collect()
+    };
     for side in [Side::Begin, Side::End] {
         let clocks = rows.iter().zip(observed).zip(fixed).enumerate().filter(|(_, (_, fixed))| !**fixed);
-        let ends: Vec<End> =
-            clocks.filter_map(|(clock, ((row, observed), _))| End::of(clock, row, observed, side)).collect();
-        for (clock, values) in go_on(&ends) {
-            let farthest_first = values.into_iter().rev();
-            match side {
-                Side::Begin => rows[clock].iter_mut().zip(farthest_first).for_each(|(value, found)| *value = -found),
-                Side::End => rows[clock].iter_mut().rev().zip(farthest_first).for_each(|(value, found)| *value = found),
+        let ends: Vec<End> = clocks
+            .filter_map(|(clock, ((row, observed), _))| {
+                let corrections = End::of(clock, row, observed, side)?;
+                // A few messages tell nothing but where the recorded clock is.
+                let few = corrections.known.len() <= FEWEST || lines.get(clock).is_none_or(Vec::is_empty);
+                if few { Some(corrections) } else { End::of(clock, &whole(clock, row), observed, side) }
+            })
+            .collect();
+        for (end, values) in ends.iter().zip(go_on(&ends)) {
+            let line = lines.get(end.clock).filter(|_| end.known.len() > FEWEST);
+            let line = |window: usize| line.and_then(|line| line.get(window)).copied().unwrap_or(0.0);
+            let row = &mut rows[end.clock];
+            let count = row.len();
+            for (ahead, value) in (1..).zip(values) {
+                match side {
+                    Side::Begin => row[end.count - ahead] = -value - line(end.count - ahead),
+                    Side::End => row[count - 1 - end.count + ahead] = value - line(count - 1 - end.count + ahead),
+                }
             }
         }
     }
+}
+
+/// What lines between the recorded offsets of each clock are at the middles of windows, and beyond the first and the last one, from the first offset on; nothing of clocks whose offsets make but one line.
+pub(crate) fn lines_between(offsets: &[Vec<ClockOffset>], grid: &Grid) -> Offsets {
+    let of_clock = |offsets: &Vec<ClockOffset>| {
+        let Some(first) = offsets.first().filter(|_| offsets.len() >= BENT) else { return Vec::new() };
+        let point = |one: &ClockOffset| {
+            let time = i64::try_from(one.time).unwrap_or(i64::MAX).saturating_add(one.offset);
+            (time.saturating_sub(grid.first) as f64, one.offset.saturating_sub(first.offset) as f64)
+        };
+        let points: Vec<(f64, f64)> = offsets.iter().map(point).collect();
+        let line = |window: usize| {
+            let time = grid.centre(window).saturating_sub(grid.first) as f64;
+            let from = points.partition_point(|point| point.0 <= time).clamp(1, points.len() - 1) - 1;
+            let ((begin, value), (end, other)) = (points[from], points[from + 1]);
+            if end > begin { value + (time - begin) / (end - begin) * (other - value) } else { value }
+        };
+        (0..grid.count).map(line).collect()
+    };
+    offsets.iter().map(of_clock).collect()
 }
 
 /// How clocks go on before the first and after the last of their values, a row of them each, by as many as these `counts`: the farthest first before, and last behind. Nothing where it is not seen that they come and go.
@@ -151,15 +190,12 @@ pub(crate) fn swings(rows: &[Vec<f64>], counts: &[[usize; 2]]) -> Vec<[Vec<f64>;
     found
 }
 
-/// The values that follow those that are known, by clock.
-fn go_on(ends: &[End]) -> Vec<(usize, Vec<f64>)> {
-    let values = |(End { clock, known, count }, step): (&End, Option<usize>)| {
-        let values = match step {
-            _ if known.len() <= FEWEST => vec![known.last().copied().unwrap_or(0.0); *count],
-            Some(step) => by_values(known, *count, step),
-            None => by_drift(known, *count),
-        };
-        (*clock, values)
+/// The values that follow those that are known, of each clock.
+fn go_on(ends: &[End]) -> Vec<Vec<f64>> {
+    let values = |(End { known, count, .. }, step): (&End, Option<usize>)| match step {
+        _ if known.len() <= FEWEST => vec![known.last().copied().unwrap_or(0.0); *count],
+        Some(step) => by_values(known, *count, step),
+        None => by_drift(known, *count),
     };
     ends.iter().zip(predicted(ends)).map(values).collect()
 }
@@ -257,7 +293,7 @@ mod tests {
         // What rounding has left, and a clock that was set on the way.
         let set = |window: usize| line(window) + if window < 50 { 0.0 } else { 1e5 };
         let mut found = rows(|window| if (20..80).contains(&window) { set(window) } else { 1e6 });
-        extrapolate(&mut found, &seen(20..80), &[true, false]);
+        extrapolate(&mut found, &seen(20..80), &[true, false], &Offsets::new());
         assert!((0..100).all(|window| (found[1][window] - set(window)).abs() < 1e-6));
     }
 
@@ -265,7 +301,7 @@ mod tests {
     fn a_clock_that_swings_is_not_thrown_off() {
         let swing = |window: usize| 1000.0 * (window as f64 / 2.0).sin();
         let mut found = rows(swing);
-        extrapolate(&mut found, &seen(20..80), &[true, false]);
+        extrapolate(&mut found, &seen(20..80), &[true, false], &Offsets::new());
         assert!(found[1].iter().all(|value| value.abs() < 2000.0));
     }
 
@@ -273,14 +309,14 @@ mod tests {
     fn drift_that_has_changed_for_good_stays() {
         let turn = |window: usize| if window < 50 { 0.0 } else { 100.0 * (window - 50) as f64 };
         let mut found = rows(turn);
-        extrapolate(&mut found, &seen(20..80), &[true, false]);
+        extrapolate(&mut found, &seen(20..80), &[true, false], &Offsets::new());
         assert!((found[1][99] - turn(99)).abs() < 400.0 && found[1][0].abs() < 400.0);
     }
 
     #[test]
     fn a_few_messages_tell_no_drift() {
         let mut found = rows(|window| window as f64 * window as f64);
-        extrapolate(&mut found, &seen(20..24), &[true, false]);
+        extrapolate(&mut found, &seen(20..24), &[true, false], &Offsets::new());
         assert_eq!((found[1][0], found[1][19], found[1][21], found[1][99]), (400.0, 400.0, 441.0, 529.0));
     }
 
@@ -289,7 +325,7 @@ mod tests {
         let before = rows(|window| window as f64 * window as f64);
         for (fixed, windows) in [([true, true], 20..80), ([true, false], 20..20)] {
             let mut found = before.clone();
-            extrapolate(&mut found, &seen(windows), &fixed);
+            extrapolate(&mut found, &seen(windows), &fixed, &Offsets::new());
             assert_eq!(found, before);
         }
     }
@@ -301,13 +337,43 @@ mod tests {
         let mut rows = vec![vec![0.0; 700], (0..700).map(swing).collect()];
         rows[1][..280].fill(0.0);
         let observed = vec![(0..700).map(|window| window >= 280).collect(); 2];
-        extrapolate(&mut rows, &observed, &[true, false]);
+        extrapolate(&mut rows, &observed, &[true, false], &Offsets::new());
         let worst = (0..280).map(|window| (rows[1][window] - swing(window)).abs()).fold(0.0, f64::max);
         assert!(worst < 300.0, "{worst}");
         let drift = by_drift(&(280..700).rev().map(swing).collect::<Vec<f64>>(), 280);
         let misses = drift.iter().enumerate().map(|(ahead, value)| (value - swing(279 - ahead)).abs());
         let worst = misses.fold(0.0, f64::max);
         assert!(worst > 1000.0, "the drift would do as well: {worst}");
+    }
+
+    #[test]
+    fn a_clock_is_predicted_from_what_it_does_and_not_from_what_it_is_off_lines_between_its_offsets() {
+        // The offsets of a clock that swings, every tenth window; its corrections are scallops on top of the lines between them.
+        let swing = |at: f64| 2e5 * (at / 30.0).sin();
+        let grid = Grid::new(0, 399_999_999, 400);
+        let offsets: Vec<ClockOffset> = (8..36)
+            .map(|number| {
+                let at = f64::from(number) * 10.0;
+                let offset = swing(at).round() as i64;
+                let time = (grid.centre(0) + (at * grid.width as f64) as i64 - offset) as u64;
+                ClockOffset { time, offset, standard_deviation: 0.0 }
+            })
+            .collect();
+        let first = offsets[0].offset as f64;
+        let lines = lines_between(&[Vec::new(), offsets], &grid);
+        assert!(
+            lines[0].is_empty() && (lines[1][80]).abs() < 1.0 && (lines[1][90] - (swing(90.0) - first)).abs() < 1.0
+        );
+        let row: Vec<f64> = (0..400).map(|window| swing(window as f64) - first - lines[1][window]).collect();
+        let observed = vec![(0..400).map(|window| (80..350).contains(&window)).collect(); 2];
+        let worst = |lines: &Offsets| {
+            let mut rows = vec![vec![0.0; 400], row.clone()];
+            extrapolate(&mut rows, &observed, &[true, false], lines);
+            assert_eq!(rows[1][80..350], row[80..350]);
+            rows[1].iter().zip(&row).map(|(found, row)| (found - row).abs()).fold(0.0, f64::max)
+        };
+        let (by_lines, by_clock) = (worst(&Offsets::new()), worst(&lines));
+        assert!(by_clock < 0.1 * by_lines, "{by_clock} {by_lines}");
     }
 
     #[test]
@@ -319,6 +385,6 @@ mod tests {
             walk.push(walk[at] + f64::from(random >> 16) - 32768.0);
         }
         let values = by_drift(&walk, 100);
-        assert_eq!(go_on(&[End { clock: 3, known: walk, count: 100 }]), [(3, values)]);
+        assert_eq!(go_on(&[End { clock: 3, known: walk, count: 100 }]), [values]);
     }
 }

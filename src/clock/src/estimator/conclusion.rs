@@ -78,8 +78,9 @@ impl Estimator {
             let latencies = Latencies::new(seen, &flat, grid.count, problem.reading, problem.around, self.workers);
             let mut observed = tied(seen, &solved, &latencies);
             if self.straight.is_none() {
+                let lines = extrapolation::lines_between(&map.offsets, grid);
                 let finish = |rows: &mut Offsets, observed: &[Vec<bool>]| {
-                    extrapolation::extrapolate(rows, observed, problem.fixed);
+                    extrapolation::extrapolate(rows, observed, problem.fixed, &lines);
                     bridges::bridge(rows, observed, problem.anchors, grid, self.precision);
                 };
                 // A clock that jumps may look as if it bent where that was not found.
@@ -88,7 +89,7 @@ impl Estimator {
                 for stretch in stretches(&solved, &observed, seen, &latencies, &held, finish) {
                     stretch.straighten(&mut solved, &mut observed);
                 }
-                extrapolation::extrapolate(&mut solved, &observed, problem.fixed);
+                extrapolation::extrapolate(&mut solved, &observed, problem.fixed, &lines);
             }
             self.by_messages = Some(recorded::at_offsets(&solved, &[], problem.anchors, self.precision));
             if !self.one_way {

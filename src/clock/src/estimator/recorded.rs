@@ -6,6 +6,7 @@ use super::straight::{are_steep, drift_of_crystals};
 use super::tied::tied;
 use crate::anchor::{Anchor, RecordedLevels};
 use crate::clock_map::ClockMap;
+use crate::extrapolation::BENT;
 use crate::fit::{AtOffsets, ClockFit};
 use crate::grid::Grid;
 use crate::observations::{Observations, Offsets};
@@ -13,6 +14,7 @@ use crate::steps::{quantile, stepped};
 use crate::{Method, RANGE};
 use clc_trace::{ClockOffset, Ticks};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Recorded offsets are trusted to this many floors of the observations. Chosen by hand: a smaller value draws clocks to offsets that are off, a
 /// larger one takes little notice of sound ones.
@@ -56,6 +58,20 @@ pub(super) fn are_scatter(offsets: &[Vec<ClockOffset>]) -> bool {
         offsets.iter().all(within) && units.sum::<f64>().abs() <= (offsets.len() as f64).sqrt()
     };
     offsets.iter().all(|offsets| !offsets.is_empty() && scatter(offsets))
+}
+
+/// The windows in which an estimate of each clock is compared with recorded offsets: all of them, or of clocks whose lines between recorded offsets bend, those from the first with messages to the last. Where it only goes on, and these lines
+/// with the drift between two offsets, neither says anything of the other.
+fn told(observed: &[Vec<bool>], anchors: &[Anchor]) -> Vec<Range<usize>> {
+    let mut offsets = vec![0; observed.len()];
+    for anchor in anchors {
+        offsets.get_mut(anchor.clock as usize).into_iter().for_each(|count| *count += 1);
+    }
+    let of_clock = |(row, offsets): (&Vec<bool>, usize)| {
+        let ends = row.iter().position(|seen| *seen).zip(row.iter().rposition(|seen| *seen));
+        ends.filter(|_| offsets >= BENT).map_or(0..row.len(), |(first, last)| first..last + 1)
+    };
+    observed.iter().zip(offsets).map(of_clock).collect()
 }
 
 /// Differences between successive offsets of the same clock, over all clocks, from which on these tell what a measurement is off by. Assumed: of fewer, some agree by chance.
@@ -327,12 +343,12 @@ impl Estimator {
         }
     }
 
-    /// The largest difference of what two clocks are corrected by in one window, beside those that would change nothing.
-    fn moved_apart(&self, recorded: &Offsets) -> f64 {
+    /// The largest difference of what two clocks are corrected by in one window, beside those that would change nothing, where the clocks are `known`.
+    fn moved_apart(&self, recorded: &Offsets, known: &[Range<usize>]) -> f64 {
         let windows = self.offsets.first().map_or(0, Vec::len);
         let apart = |window: usize| {
-            let rows = self.offsets.iter().zip(recorded);
-            let moves = rows.filter_map(|(row, own)| Some(row.get(window)? - own.get(window)?));
+            let rows = self.offsets.iter().zip(recorded).zip(known).filter(|(_, known)| known.contains(&window));
+            let moves = rows.filter_map(|((row, own), _)| Some(row.get(window)? - own.get(window)?));
             let (least, most) = moves.fold((f64::MAX, f64::MIN), |(least, most), by| (least.min(by), most.max(by)));
             (most - least).max(0.0)
         };
@@ -360,12 +376,15 @@ impl Estimator {
         let recorded = self.recorded(grid);
         let observed = tied(&self.observations, &self.offsets, &self.latencies);
         let known = bases(&self.offsets, &observed);
-        let apart = |((row, own), known): ((&Vec<f64>, &Vec<f64>), &EstimateBasis)| -> f64 {
+        let told = told(&observed, anchors);
+        let apart = |clock: usize| -> f64 {
+            let (row, own) = (&self.offsets[clock], &recorded[clock]);
             let apart = row.iter().zip(own).map(|(offset, own)| (offset - own).abs()).enumerate();
-            apart.map(|(window, apart)| apart - known.doubt(window)).fold(0.0, f64::max)
+            let apart = apart.filter(|(window, _)| told[clock].contains(window));
+            apart.map(|(window, apart)| apart - known[clock].doubt(window)).fold(0.0, f64::max)
         };
         // Once per clock: a long run may have thousands of recorded offsets.
-        let apart: Vec<f64> = self.offsets.iter().zip(&recorded).zip(&known).map(apart).collect();
+        let apart: Vec<f64> = (0..self.offsets.len()).map(apart).collect();
         let measured = anchors.iter().filter_map(|anchor| apart.get(anchor.clock as usize).copied());
         let anywhere = measured.fold(0.0, f64::max);
         let offsets = at_offsets(&self.offsets, &known, anchors, self.precision);
@@ -386,7 +405,7 @@ impl Estimator {
             anywhere,
             once,
             crystals: drift_of_crystals(grid),
-            moved_apart: self.moved_apart(&recorded),
+            moved_apart: self.moved_apart(&recorded, &told),
             wild: Some(self.bends()).filter(|bends| *bends > possible).unwrap_or(0.0),
             stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.bound > 0.0),
             half_trip: half_trip.unwrap_or(0.0),
@@ -430,6 +449,15 @@ mod tests {
             !are(&[60, -90], 0.0) && !are_scatter(&[Vec::new(), offsets(&[1, -1], 9.0)]),
             "nothing is known of some"
         );
+    }
+
+    #[test]
+    fn where_a_clock_with_bent_lines_is_only_continued_nothing_is_compared() {
+        let observed: Vec<Vec<bool>> = vec![(0..10).map(|window| (2..7).contains(&window)).collect(); 3];
+        let anchor = |clock, window| Anchor { clock, window, value: 0.0, sigma: 1.0, bound: 0.0 };
+        let anchors = [anchor(1, 0), anchor(1, 9), anchor(2, 0), anchor(2, 5), anchor(2, 9)];
+        assert_eq!(told(&observed, &anchors), [0..10, 0..10, 2..7]);
+        assert_eq!(told(&[vec![false; 4]], &[anchor(0, 1); 3]).first(), Some(&(0..4)));
     }
 
     #[test]
