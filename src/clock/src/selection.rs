@@ -295,15 +295,6 @@ fn estimate(trial: &Trial<'_>, like: &Problem<'_>, choice: Choice, rounds: &[f64
     trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now))
 }
 
-/// How well `estimates`, each from one half, predict the other half of the jury's messages.
-fn judged(grid: &Grid, estimates: &[Offsets], jury: &Jury<'_>, reading: Reading, workers: Workers) -> Score {
-    let half =
-        |half: usize| jury.judge_half(&jury.trial.halves, half, &jury.seen(grid, &estimates[half]), reading, workers);
-    let mut score = Score::default();
-    workers.map(estimates.len(), half).iter().for_each(|half| score.merge(half));
-    score
-}
-
 /// Clocks that are estimated by a choice, each half of the messages from the other.
 pub(crate) struct HeldOut<'a> {
     grid: &'a Grid,
@@ -323,7 +314,13 @@ impl<'a> HeldOut<'a> {
 
     /// How well they predict the messages of a jury that they were not made from.
     pub(crate) fn judge(&self, jury: &Jury<'_>) -> Score {
-        judged(self.grid, &self.estimates, jury, self.reading, self.workers)
+        let HeldOut { grid, estimates, reading, workers } = self;
+        let half = |half: usize| {
+            jury.judge_half(&jury.trial.halves, half, &jury.seen(grid, &estimates[half]), *reading, *workers)
+        };
+        let mut score = Score::default();
+        workers.map(estimates.len(), half).iter().for_each(|half| score.merge(half));
+        score
     }
 }
 

@@ -62,16 +62,15 @@ pub(super) fn are_scatter(offsets: &[Vec<ClockOffset>]) -> bool {
 
 /// The windows in which an estimate of each clock is compared with recorded offsets: all of them, or of clocks whose lines between recorded offsets bend, those from the first with messages to the last. Where it only goes on, and these lines
 /// with the drift between two offsets, neither says anything of the other.
-fn told(observed: &[Vec<bool>], anchors: &[Anchor]) -> Vec<Range<usize>> {
-    let mut offsets = vec![0; observed.len()];
+fn told(known: &[EstimateBasis], windows: usize, anchors: &[Anchor]) -> Vec<Range<usize>> {
+    let mut offsets = vec![0; known.len()];
     for anchor in anchors {
         offsets.get_mut(anchor.clock as usize).into_iter().for_each(|count| *count += 1);
     }
-    let of_clock = |(row, offsets): (&Vec<bool>, usize)| {
-        let ends = row.iter().position(|seen| *seen).zip(row.iter().rposition(|seen| *seen));
-        ends.filter(|_| offsets >= BENT).map_or(0..row.len(), |(first, last)| first..last + 1)
+    let of_clock = |(known, offsets): (&EstimateBasis, usize)| {
+        known.span.filter(|_| offsets >= BENT).map_or(0..windows, |(first, last)| first..last + 1)
     };
-    observed.iter().zip(offsets).map(of_clock).collect()
+    known.iter().zip(offsets).map(of_clock).collect()
 }
 
 /// Differences between successive offsets of the same clock, over all clocks, from which on these tell what a measurement is off by. Assumed: of fewer, some agree by chance.
@@ -376,7 +375,7 @@ impl Estimator {
         let recorded = self.recorded(grid);
         let observed = tied(&self.observations, &self.offsets, &self.latencies);
         let known = bases(&self.offsets, &observed);
-        let told = told(&observed, anchors);
+        let told = told(&known, grid.count, anchors);
         let apart = |clock: usize| -> f64 {
             let (row, own) = (&self.offsets[clock], &recorded[clock]);
             let apart = row.iter().zip(own).map(|(offset, own)| (offset - own).abs()).enumerate();
@@ -453,11 +452,11 @@ mod tests {
 
     #[test]
     fn where_a_clock_with_bent_lines_is_only_continued_nothing_is_compared() {
-        let observed: Vec<Vec<bool>> = vec![(0..10).map(|window| (2..7).contains(&window)).collect(); 3];
+        let known = [EstimateBasis { span: Some((2, 6)), wanders: 1.0 }; 3];
         let anchor = |clock, window| Anchor { clock, window, value: 0.0, sigma: 1.0, bound: 0.0 };
         let anchors = [anchor(1, 0), anchor(1, 9), anchor(2, 0), anchor(2, 5), anchor(2, 9)];
-        assert_eq!(told(&observed, &anchors), [0..10, 0..10, 2..7]);
-        assert_eq!(told(&[vec![false; 4]], &[anchor(0, 1); 3]).first(), Some(&(0..4)));
+        assert_eq!(told(&known, 10, &anchors), [0..10, 0..10, 2..7]);
+        assert_eq!(told(&[EstimateBasis::default()], 4, &[anchor(0, 1); 3]).first(), Some(&(0..4)));
     }
 
     #[test]
