@@ -1,5 +1,7 @@
 //! Better clocks from what the messages of a loaded trace tell, and whether they are taken.
 
+mod adopted;
+mod curved;
 pub(crate) mod division;
 mod latency;
 mod lives;

@@ -4,27 +4,28 @@
 //! the one before has found: all ranks observe bounds (one exchange, memory by pairs of clocks and windows), rank 0 solves
 //! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
 
+use crate::clocks::adopted::{adopt, span};
+use crate::clocks::curved::{in_words, join_by_curves};
 use crate::clocks::division::{apart, nodes, recorded_offsets, with_own};
 use crate::clocks::latency::settle_latency;
 use crate::clocks::lives::{Lives, disjoint};
 use crate::clocks::model_selection::{Selected, SelectedClocks, choose, undisturbed};
 use crate::clocks::outlying::leave_out;
 use crate::clocks::waiting_calls::WaitingCallSearch;
-use crate::pipeline::load::{Known, LoadOptions, LocalTrace, load_with};
+use crate::pipeline::load::{LoadOptions, LocalTrace};
 use crate::pipeline::open::TraceHandle;
-use crate::report::{ClockEstimate, Warnings};
+use crate::report::ClockEstimate;
 use clc_clock::estimator::{Decision, Estimator, observed_windows};
 use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
 use clc_clock::waits::QuickestWaits;
 use clc_clock::{
-    Clock, ClockFit, ClockInterval, ClockMap, Knots, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks,
-    curves,
+    Clock, ClockFit, ClockInterval, ClockMap, Knots, LinearClock, MeasurementLimits, Method, RANGE, RecordedOffsets,
+    RefinedClocks, Told,
 };
-use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, broadcast_value};
+use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::calls::ObservedTimes;
-use clc_engine::replay::clock_condition::check_clock_condition;
 use clc_engine::replay::latest::Begins;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::Progress;
@@ -75,7 +76,11 @@ pub(crate) fn refine(
         Method::Auto => leave_out(transport, opened, loaded, options, progress)?,
         _ => None,
     };
-    let inputs = EstimationInputs::new(transport, opened, loaded, options.presync, wanted)?;
+    let mut inputs = EstimationInputs::new(transport, opened, loaded, options.presync, wanted)?;
+    if options.presync == Method::Auto {
+        let lines = (&inputs.map(&Division::default())?, &inputs.recorded[..], Told::ByOffsets);
+        inputs.curves = join_by_curves(transport, opened, loaded, options, lines, progress)?;
+    }
     let mut attempt = Attempt::make(transport, &inputs, loaded, options, Division::default())?;
     if let Some(lives) = inputs.disjoint.as_ref().filter(|lives| options.presync.refines() && lives.are_in_range())
         && !(attempt.is_possible(lives) && attempt.selected.as_ref().is_some_and(Selected::leaves_none))
@@ -118,10 +123,11 @@ pub(crate) fn refine(
         None if !current => loaded.retime_by_locations(opened.workers),
         None => {}
     }
-    if keeps_recorded(&selected).is_some()
-        && let Some(recorded) = selected.as_mut()
-    {
-        estimation.curve(transport, loaded, options, recorded, progress)?;
+    let mut curves = (!inputs.curves.is_empty()).then_some(Told::ByOffsets);
+    if curves.is_none() && keeps_recorded(&selected).is_some() {
+        let lines = (&estimation.map, &inputs.recorded[..], Told::Otherwise);
+        let found = join_by_curves(transport, opened, loaded, options, lines, progress)?;
+        curves = (!found.is_empty()).then_some(Told::Otherwise);
     }
     let Estimation { estimator, map, .. } = estimation;
     loaded.clock_of = Some(with_own(&map));
@@ -130,7 +136,8 @@ pub(crate) fn refine(
         settle_latency(transport, opened.workers, loaded, found)?;
     }
     Ok(selected.filter(|_| transport.rank() == AnalysisRank::FIRST).map(|selected| {
-        let reason = [selected.reason].into_iter().chain(left_out).collect::<Vec<_>>().join("; ");
+        let curves = curves.filter(|_| selected.clocks != SelectedClocks::Unmeasured).map(in_words);
+        let reason = [selected.reason].into_iter().chain(curves).chain(left_out).collect::<Vec<_>>().join("; ");
         let chosen = match selected.clocks {
             SelectedClocks::Recorded => Method::Linear,
             SelectedClocks::Estimated => estimator.method(),
@@ -275,6 +282,8 @@ struct EstimationInputs<'a> {
     own: Vec<OwnTimeline>,
     /// The lives of processes, by timeline, if nobody has measured the clocks, and by them some processes had ended long before others began.
     disjoint: Option<Lives>,
+    /// Curves through the recorded offsets of each process's timeline, where these take the place of lines.
+    curves: Vec<Option<LinearClock>>,
 }
 
 impl<'a> EstimationInputs<'a> {
@@ -289,7 +298,18 @@ impl<'a> EstimationInputs<'a> {
         let resolution = opened.definitions.clock.resolution;
         let disjoint = if recorded.is_empty() { disjoint(transport, opened, loaded, resolution)? } else { None };
         let (nodes, own) = (nodes(opened), loaded.own.clone());
-        Ok(EstimationInputs { opened, presync, wanted, nodes, recorded, own, disjoint })
+        Ok(EstimationInputs { opened, presync, wanted, nodes, recorded, own, disjoint, curves: Vec::new() })
+    }
+
+    /// Which timelines share a clock, and what was recorded about it.
+    fn map(&self, division: &Division) -> Result<ClockMap> {
+        let apart = apart(self.resolution());
+        let mut map = ClockMap::new(&self.nodes, &self.recorded, &self.own, &division.split, apart)?;
+        map.join_by_curves(&self.curves);
+        if let Some(lives) = self.disjoint.as_ref().filter(|_| division.together) {
+            map.begin_together(&lives.begins())?;
+        }
+        Ok(map)
     }
 
     /// Ticks per second.
@@ -321,10 +341,7 @@ impl<'a> Estimation<'a> {
     /// With clocks by a `method`.
     fn begin(inputs: &'a EstimationInputs<'a>, method: Method, division: Division) -> Result<Self> {
         let (resolution, wanted) = (inputs.resolution(), &inputs.wanted);
-        let mut map = ClockMap::new(&inputs.nodes, &inputs.recorded, &inputs.own, &division.split, apart(resolution))?;
-        if let Some(lives) = inputs.disjoint.as_ref().filter(|_| division.together) {
-            map.begin_together(&lives.begins())?;
-        }
+        let map = inputs.map(&division)?;
         let estimator = Estimator::new(&map, resolution, method, wanted.reference, wanted.limits);
         let estimator = estimator.with_workers(inputs.opened.workers);
         let (refined, windows) = (RefinedClocks::new(&map, &[])?, observed_windows(map.bases.len()));
@@ -538,36 +555,6 @@ impl<'a> Estimation<'a> {
         loaded.retime(self.inputs.opened.workers, &clocks);
         clocks
     }
-
-    /// Joins recorded offsets, which were selected, by curves where they show that their clocks bend, unless that leaves more violations.
-    fn curve(
-        &self,
-        transport: &mut dyn Transport,
-        loaded: &mut LocalTrace,
-        options: &LoadOptions,
-        selected: &mut Selected,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let (workers, of_timeline) = (self.inputs.opened.workers, &self.map.of_timeline);
-        // Of locations with offsets of their own, each has its own lines.
-        let alike =
-            |record: &RecordedOffsets| record.offsets == self.map.offsets[of_timeline[record.timeline] as usize];
-        let shared = self.map.own.is_empty() && self.inputs.recorded.iter().all(alike);
-        let recorded = RefinedClocks::new(&self.map, &[])?;
-        let Some(span) = span(transport, loaded, &recorded)? else { return Ok(()) };
-        let Some(knots) = shared.then(|| curves(&self.map.offsets, span)).flatten() else { return Ok(()) };
-        let Ok(refined) = RefinedClocks::new(&self.map, &knots) else { return Ok(()) };
-        let lines = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?.violated();
-        loaded.retime(workers, &refined);
-        let left = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?.violated();
-        if left > lines {
-            loaded.retime_by_locations(workers);
-            return Ok(());
-        }
-        adopt(transport, self.inputs.opened, loaded, options, &refined, progress)?;
-        selected.reason += "; recorded offsets are joined by curves, which predict each of them better from the others than straight lines do";
-        Ok(())
-    }
 }
 
 /// Whether lines between pairs of clocks may do where recorded clocks were `selected`, and nothing but messages tells the clocks apart: there was no estimate, or `auto` has refused it although the recorded clocks leave
@@ -606,63 +593,6 @@ fn are_as_one(recorded: &[RecordedOffsets], timelines: usize, shortest: Ticks) -
         && values.iter().any(|(_, bound)| *bound > 0.0);
     let widest = if stated { values.iter().map(|(_, bound)| *bound).fold(0.0, f64::max) } else { f64::INFINITY };
     !recorded.is_empty() && (shortest > Ticks(0) || stated) && most - least <= widest.min(shortest.0 as f64)
-}
-
-/// Makes `refined` the clocks of `loaded`, which has their times already.
-fn adopt(
-    transport: &mut dyn Transport,
-    opened: &TraceHandle,
-    loaded: &mut LocalTrace,
-    options: &LoadOptions,
-    refined: &RefinedClocks,
-    progress: &dyn Progress,
-) -> Result<()> {
-    // Rounding can make equal what was apart, and then the order of a timeline's locations may be another one.
-    let timelines = &loaded.program.timelines;
-    let sorted = opened.workers.map(timelines.len(), |local| timelines[local].is_in_order());
-    let mut disordered = [i64::from(sorted.contains(&false))];
-    transport.all_reduce(ReduceOp::Max, &mut disordered)?;
-    if disordered[0] != 0 {
-        let latency = loaded.program.latency;
-        // Its warnings are those of the first time.
-        let fences = Some(std::mem::take(&mut loaded.program.taken_back));
-        let known = Known { clocks: Some(refined), fences, ..Known::default() };
-        *loaded = load_with(transport, opened, options, known, progress, &mut Warnings::default())?;
-        loaded.program.set_latency(latency);
-        return Ok(());
-    }
-    let mut outcome = Ok(());
-    for (local, locations) in loaded.locations.iter_mut().enumerate() {
-        let clock = refined.of(loaded.program.number(LocalTimeline::at(local)));
-        for location in locations {
-            if let Some((first, last)) = location.summary.time_span {
-                outcome = outcome.and(clock.check_range(Ticks(first as i64), Ticks(last as i64)));
-            }
-            location.clock = clock.clone();
-        }
-    }
-    agree(transport, outcome)?;
-    let ends = span(transport, loaded, refined)?;
-    let shift = ends.map_or(0, |(first, _)| (-first).max(0));
-    loaded.program.shift(opened.workers, shift);
-    loaded.shift = Ticks(shift);
-    loaded.span = ends.map(|(first, last)| (Ticks(first + shift), Ticks(last + shift)));
-    Ok(())
-}
-
-/// Earliest and latest time of any event of the trace under other clocks.
-fn span(transport: &mut dyn Transport, loaded: &LocalTrace, refined: &RefinedClocks) -> Result<Option<(i64, i64)>> {
-    // The latest is negated: one minimum for both.
-    let mut ends = [i64::MAX; 2];
-    for (local, locations) in loaded.locations.iter().enumerate() {
-        let clock = refined.of(loaded.program.number(LocalTimeline::at(local)));
-        for (first, last) in locations.iter().filter_map(|location| location.summary.time_span) {
-            let map = |raw: u64| clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
-            ends = [ends[0].min(map(first)), ends[1].min(-map(last))];
-        }
-    }
-    transport.all_reduce(ReduceOp::Min, &mut ends)?;
-    Ok((ends[0] != i64::MAX).then_some((ends[0], -ends[1])))
 }
 
 #[cfg(test)]

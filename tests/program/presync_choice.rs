@@ -478,6 +478,40 @@ fn many_offsets_of_clocks_that_swing_are_joined_by_curves() {
     }
 }
 
+/// An estimate has to be better than curves, and corrects these.
+#[test]
+fn estimated_clocks_are_on_top_of_curves_through_recorded_offsets() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern master-worker --clock linear,sine=200us/0.30s --ranks 8 --ranks-per-node 2 --events 5k --compute 1ms \
+         --imbalance 0.1 --measurements 24 --seed 149 --quiet",
+        path,
+    );
+    let ((own, chosen), (lines, _), (linear, _)) = (judge("auto", path), judge("network", path), judge("linear", path));
+    assert_eq!(chosen, "network");
+    assert!(own < lines / 2.0 && own < linear / 10.0, "{own} {lines} {linear}");
+    let report = json(&clc("trace --dry-run -q --report -", path));
+    assert!(report["clocks"]["reason"].as_str().is_some_and(|reason| reason.contains("joined by curves")));
+}
+
+/// Five offsets show nothing by themselves; that violations vanish does.
+#[test]
+fn a_few_offsets_are_joined_by_curves_where_violations_show_that_clocks_bend() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern alltoall --clock sine=50us/0.20s --ranks 4 --ranks-per-node 1 --events 5k --compute 200us --imbalance 0.5 \
+         --measurements 5 --seed 41 --quiet",
+        path,
+    );
+    let ((own, chosen), (lines, _)) = (judge("auto", path), judge("linear", path));
+    assert_eq!(chosen, "linear");
+    assert!(own < lines / 3.0, "{own} {lines}");
+    let report = json(&clc("trace --dry-run -q --report -", path));
+    assert!(report["clocks"]["reason"].as_str().is_some_and(|reason| reason.contains("leave a fourth")));
+}
+
 /// Offsets from a single exchange each are off by microseconds, in which no message is early: prompt round trips tell straight clocks better.
 #[test]
 fn lines_take_the_place_of_recorded_offsets_that_prompt_round_trips_contradict() {

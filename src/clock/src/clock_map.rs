@@ -13,7 +13,7 @@ pub struct ClockMap {
     pub first_timeline: Vec<u32>,
     /// Recorded offsets of each clock: those of the first of its timelines that has any.
     pub offsets: Vec<Vec<ClockOffset>>,
-    /// The same as a function.
+    /// The same as a function: joined by lines, or by curves ([`ClockMap::join_by_curves`]).
     pub bases: Vec<LinearClock>,
     /// What each base adds to a clock so that all begin together ([`ClockMap::begin_together`]), in ticks; nothing as a rule.
     pub together: Vec<i64>,
@@ -119,6 +119,15 @@ impl ClockMap {
         Ok(())
     }
 
+    /// Joins the recorded offsets of clocks by `curves`, one per process's timeline that has any: these are what the clocks were recorded to be then.
+    pub fn join_by_curves(&mut self, curves: &[Option<LinearClock>]) {
+        for (base, first) in self.bases.iter_mut().zip(&self.first_timeline) {
+            if let Some(curve) = curves.get(*first as usize).and_then(Option::as_ref) {
+                base.clone_from(curve);
+            }
+        }
+    }
+
     /// Whether several processes have this clock, so that each can be given one of its own. Locations with timelines of their own keep the clock of their process.
     pub(crate) fn can_be_split(&self, clock: u32) -> bool {
         let processes = self.of_timeline.len() - self.own.len();
@@ -182,6 +191,16 @@ mod tests {
         let shown = |clock: &LinearClock| clock.map(Ticks(60)).0;
         assert_eq!(map.bases.iter().map(shown).collect::<Vec<i64>>(), [60, 1010, 60]);
         assert_eq!(shown(&map.own[0].1), 1010);
+    }
+
+    #[test]
+    fn clocks_may_have_been_recorded_as_curves() {
+        let records = [recorded(0, &[(0, 5), (1000, 25)]), recorded(2, &[(0, 7), (1000, 7)])];
+        let mut map = ClockMap::new(&[0, 0, 1], &records, &[], &[], 20.0).expect("a map");
+        let curve = LinearClock::through(&[(Ticks(0), Ticks(5)), (Ticks(500), Ticks(40)), (Ticks(1000), Ticks(25))]);
+        map.join_by_curves(&[Some(curve.expect("a clock")), None, None]);
+        let offset = |clock: usize| map.bases[clock].map(Ticks(500)).0 - 500;
+        assert_eq!([offset(0), offset(1)], [40, 7]);
     }
 
     #[test]

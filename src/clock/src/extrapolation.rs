@@ -1,11 +1,11 @@
 //! Where nothing is observed before the first and after the last message of a clock: how it goes on.
 
+use crate::LinearClock;
 use crate::grid::Grid;
 use crate::network::memory;
 use crate::observations::Offsets;
 use crate::prediction;
 use crate::steps::quantile;
-use clc_trace::ClockOffset;
 
 /// Fewest windows with messages that tell the drift of a clock. Chosen by hand: from fewer, a drift is mostly noise, which would be continued; with a
 /// larger number, more clocks are continued without any.
@@ -21,7 +21,7 @@ const MOST: f64 = 0.9;
 const ORDER: usize = 8;
 /// With fewer windows than that, a clock is not predicted from its values. Chosen by hand: with fewer, a clock that is hardly observed is predicted from noise; with more, short runs are not.
 const VALUES: usize = 64;
-/// As many of its values are taken, or some twelve in the time in which it comes and goes: whatever comes out best where it is tried out. Neighbours of many differ by noise; of few, swings are lost. Chosen by experiments (docs/history.md, twenty-fourth set): with twelve values per swing alone, clocks that
+/// As many of its values are taken, and some twelve in the time in which it comes and goes; a prediction counts by how it comes out where it is tried out. Neighbours of many differ by noise; of few, swings are lost. Chosen by experiments (docs/history.md, twenty-fourth set): with twelve values per swing alone, clocks that
 /// swing and walk are 1.2 to 1.7 times as far off; with 16, 32, 64 and 128 values it is about the same as with these.
 const TAKEN: [usize; 3] = [24, 48, 96];
 /// Fewest values that tell anything.
@@ -76,7 +76,7 @@ impl End {
         Some(End { clock, known: side.turned(&row[first..=last]), count })
     }
 
-    /// How it is best predicted from values, where that is tried out. None if it is not known, or if the clock is not seen to come and go.
+    /// How it is predicted from values, where that is tried out. None if it is not known, or if the clock is not seen to come and go.
     fn trial(&self) -> Option<Trial> {
         let End { known, count, .. } = self;
         // A few windows make no difference; and farther than it was observed nobody knows how it goes on.
@@ -91,10 +91,16 @@ impl End {
         let by_drift = missed(known, *count, by_drift);
         let tried = steps.into_iter().filter(|step| self.may_take(*step)).map(|step| {
             let missed = missed(known, *count, |known, count| by_values(known, count, step));
-            Trial { step, gain: missed / by_drift }
+            (step, missed / by_drift)
         });
-        let best = tried.filter(|trial| trial.gain.is_finite()).min_by(|one, other| one.gain.total_cmp(&other.gain))?;
-        Some(Trial { gain: best.gain.clamp(1.0 / FACTOR, FACTOR), ..best })
+        let known = tried.filter(|(_, gain)| gain.is_finite());
+        let tried: Vec<(usize, f64)> = known.map(|(step, gain)| (step, gain.clamp(1.0 / FACTOR, FACTOR))).collect();
+        let gain = tried.iter().map(|(_, gain)| *gain).min_by(f64::total_cmp)?;
+        // As the mean of several measurements is best made, by the inverse squares of their errors.
+        Some(Trial {
+            gain,
+            steps: tried.into_iter().map(|(step, gain)| Share { step, weight: gain.powi(-2) }).collect(),
+        })
     }
 
     /// Whether every so many-th of its values show that it comes and goes.
@@ -106,12 +112,18 @@ impl End {
     }
 }
 
-/// How a prediction from values came out where it was tried out.
+/// How predictions from values came out where they were tried out.
 struct Trial {
-    /// Which values were taken: every so many-th.
-    step: usize,
-    /// By how much it was off, as a part of what the drift alone would have been.
+    /// Of which predictions the mean is taken.
+    steps: Vec<Share>,
+    /// By how much the best of them was off, as a part of what the drift alone would have been.
     gain: f64,
+}
+
+/// A prediction from every so many-th value, and how much it counts.
+struct Share {
+    step: usize,
+    weight: f64,
 }
 
 /// Goes on before the first and after the last message of each clock, of which `rows` are the corrections of its recorded offsets.
@@ -147,15 +159,15 @@ pub(crate) fn extrapolate(rows: &mut Offsets, observed: &[Vec<bool>], fixed: &[b
     }
 }
 
-/// What lines between the recorded offsets of each clock are at the middles of windows, and beyond the first and the last one, from the first offset on; nothing of clocks whose offsets make but one line.
-pub(crate) fn lines_between(offsets: &[Vec<ClockOffset>], grid: &Grid) -> Offsets {
-    let of_clock = |offsets: &Vec<ClockOffset>| {
-        let Some(first) = offsets.first().filter(|_| offsets.len() >= BENT) else { return Vec::new() };
-        let point = |one: &ClockOffset| {
-            let time = i64::try_from(one.time).unwrap_or(i64::MAX).saturating_add(one.offset);
-            (time.saturating_sub(grid.first) as f64, one.offset.saturating_sub(first.offset) as f64)
+/// What the recorded clocks (lines or curves through offsets) are at the middles of windows, and beyond the first and the last offset, from the first one on; nothing of clocks whose offsets make but one line.
+pub(crate) fn lines_between(bases: &[LinearClock], grid: &Grid) -> Offsets {
+    let of_clock = |base: &LinearClock| {
+        let Some((_, first)) = base.points().next().filter(|_| base.measurements() >= BENT) else { return Vec::new() };
+        let point = |(time, offset): (i64, i64)| {
+            let global = time.saturating_add(offset).saturating_sub(grid.first);
+            (global as f64, offset.saturating_sub(first) as f64)
         };
-        let points: Vec<(f64, f64)> = offsets.iter().map(point).collect();
+        let points: Vec<(f64, f64)> = base.points().map(point).collect();
         let line = |window: usize| {
             let time = grid.centre(window).saturating_sub(grid.first) as f64;
             let from = points.partition_point(|point| point.0 <= time).clamp(1, points.len() - 1) - 1;
@@ -164,7 +176,7 @@ pub(crate) fn lines_between(offsets: &[Vec<ClockOffset>], grid: &Grid) -> Offset
         };
         (0..grid.count).map(line).collect()
     };
-    offsets.iter().map(of_clock).collect()
+    bases.iter().map(of_clock).collect()
 }
 
 /// How clocks go on before the first and after the last of their values, a row of them each, by as many as these `counts`: the farthest first before, and last behind. Nothing where it is not seen that they come and go.
@@ -177,9 +189,9 @@ pub(crate) fn swings(rows: &[Vec<f64>], counts: &[[usize; 2]]) -> Vec<[Vec<f64>;
             count: counts[at],
         };
         let ends: Vec<End> = rows.iter().zip(counts).enumerate().map(of).collect();
-        for (end, step) in ends.iter().zip(predicted(&ends)) {
-            let Some(step) = step else { continue };
-            let mut values = by_values(&end.known, end.count, step);
+        for (end, steps) in ends.iter().zip(predicted(&ends)) {
+            let Some(steps) = steps else { continue };
+            let mut values = by_several(&end.known, end.count, &steps);
             if at == 0 {
                 values.reverse();
                 values.iter_mut().for_each(|value| *value = -*value);
@@ -192,20 +204,20 @@ pub(crate) fn swings(rows: &[Vec<f64>], counts: &[[usize; 2]]) -> Vec<[Vec<f64>;
 
 /// The values that follow those that are known, of each clock.
 fn go_on(ends: &[End]) -> Vec<Vec<f64>> {
-    let values = |(End { known, count, .. }, step): (&End, Option<usize>)| match step {
+    let values = |(End { known, count, .. }, steps): (&End, Option<Vec<Share>>)| match steps {
         _ if known.len() <= FEWEST => vec![known.last().copied().unwrap_or(0.0); *count],
-        Some(step) => by_values(known, *count, step),
+        Some(steps) => by_several(known, *count, &steps),
         None => by_drift(known, *count),
     };
     ends.iter().zip(predicted(ends)).map(values).collect()
 }
 
-/// By which of their values these clocks are predicted, every so many-th; none if they are not.
-fn predicted(ends: &[End]) -> Vec<Option<usize>> {
+/// By which of their values these clocks are predicted; none if they are not.
+fn predicted(ends: &[End]) -> Vec<Option<Vec<Share>>> {
     let trials: Vec<Option<Trial>> = ends.iter().map(End::trial).collect();
     let logarithms: Vec<f64> = trials.iter().flatten().map(|trial| trial.gain.ln()).collect();
     let gain = (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp();
-    let taken = |trial: Option<Trial>| trial.filter(|own| gain < BETTER && own.gain < 1.0).map(|trial| trial.step);
+    let taken = |trial: Option<Trial>| trial.filter(|own| gain < BETTER && own.gain < 1.0).map(|trial| trial.steps);
     trials.into_iter().map(taken).collect()
 }
 
@@ -251,6 +263,17 @@ fn every(known: &[f64], step: usize) -> Vec<f64> {
     values
 }
 
+/// The mean of several predictions.
+fn by_several(known: &[f64], count: usize, steps: &[Share]) -> Vec<f64> {
+    let whole: f64 = steps.iter().map(|share| share.weight).sum();
+    let mut mean = vec![0.0; count];
+    for share in steps {
+        let values = by_values(known, count, share.step);
+        mean.iter_mut().zip(values).for_each(|(mean, value)| *mean += share.weight / whole * value);
+    }
+    mean
+}
+
 /// By linear prediction of how far every so many-th value is from the straight line that is nearest to them.
 fn by_values(known: &[f64], count: usize, step: usize) -> Vec<f64> {
     let values = every(known, step);
@@ -276,6 +299,7 @@ fn by_values(known: &[f64], count: usize, step: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clc_trace::ClockOffset;
 
     /// Messages between clocks 0 and 1 in some windows.
     fn seen(windows: std::ops::Range<usize>) -> Vec<Vec<bool>> {
@@ -360,7 +384,7 @@ mod tests {
             })
             .collect();
         let first = offsets[0].offset as f64;
-        let lines = lines_between(&[Vec::new(), offsets], &grid);
+        let lines = lines_between(&[LinearClock::identity(), LinearClock::new(&offsets).unwrap()], &grid);
         assert!(
             lines[0].is_empty() && (lines[1][80]).abs() < 1.0 && (lines[1][90] - (swing(90.0) - first)).abs() < 1.0
         );

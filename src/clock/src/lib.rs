@@ -83,7 +83,7 @@ pub mod windows;
 pub use clock::{Clock, ClockCursor};
 pub use clock_map::{ClockMap, RecordedOffsets};
 pub use collector::Collector;
-pub use curves::curves;
+pub use curves::{Told, curves};
 pub use estimate::{ClockEstimate, ClockPair, ClockStep, FurtherClocks, NodeClock, ShortestMessages};
 #[doc(hidden)]
 pub use fit::example_fit;

@@ -106,6 +106,11 @@ impl LinearClock {
         self.knots.len()
     }
 
+    /// Local times and offsets there, between which it is a straight line.
+    pub(crate) fn points(&self) -> impl ExactSizeIterator<Item = (i64, i64)> + '_ {
+        self.knots.iter().map(|knot| (knot.time, knot.offset))
+    }
+
     /// Drift of every interval between two measurements, in order of time.
     pub fn drifts(&self) -> impl Iterator<Item = Drift> + '_ {
         pairs(&self.knots).map(|(a, b)| Drift {

@@ -78,7 +78,7 @@ impl Estimator {
             let latencies = Latencies::new(seen, &flat, grid.count, problem.reading, problem.around, self.workers);
             let mut observed = tied(seen, &solved, &latencies);
             if self.straight.is_none() {
-                let lines = extrapolation::lines_between(&map.offsets, grid);
+                let lines = extrapolation::lines_between(&map.bases, grid);
                 let finish = |rows: &mut Offsets, observed: &[Vec<bool>]| {
                     extrapolation::extrapolate(rows, observed, problem.fixed, &lines);
                     bridges::bridge(rows, observed, problem.anchors, grid, self.precision);
