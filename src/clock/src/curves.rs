@@ -19,6 +19,8 @@ const BETTER: f64 = 4.0;
 const PIECES: usize = 16;
 /// Over how many usual distances of two offsets it is a usual distance that one between them is predicted; of equal distances, two.
 const FARTHEST: f64 = 2.5;
+/// Offsets that are closer to the one before than this part of a usual distance are left out: the slope between the two would be that of their errors, and a curve goes on with it.
+const CLOSE: f64 = 0.125;
 /// By which part the second derivative of a curve changes in its first and last piece as in the next one. With all of it, curves of clocks that swing are closest there, with none of it those of clocks that walk.
 const RUNOUT: f64 = 0.75;
 /// From how many offsets before and after it one is predicted. A spline hardly depends on more (what is three away counts a fiftieth).
@@ -71,9 +73,6 @@ impl Curve {
             Told::ByOffsets => ENOUGH,
             Told::Otherwise => FEW,
         };
-        if offsets.len() < enough {
-            return None;
-        }
         let first = offsets.first()?;
         // From the first one on, so that no digits are lost.
         let points: Vec<Point> = offsets
@@ -83,7 +82,11 @@ impl Curve {
                 value: one.offset.saturating_sub(first.offset) as f64,
             })
             .collect();
-        let is_one = points.is_sorted_by(|one, next| one.at < next.at) && (told == Told::Otherwise || bends(&points));
+        if !points.is_sorted_by(|one, next| one.at < next.at) {
+            return None;
+        }
+        let points = apart(points);
+        let is_one = points.len() >= enough && (told == Told::Otherwise || bends(&points));
         is_one.then_some(Curve {
             led: false,
             count: points.len(),
@@ -186,10 +189,30 @@ struct Point {
     value: f64,
 }
 
+/// Those of these points that are not close to the one before; with the last one.
+fn apart(points: Vec<Point>) -> Vec<Point> {
+    let least = CLOSE * usual_distance(&points);
+    let mut kept: Vec<Point> = Vec::with_capacity(points.len());
+    for point in &points {
+        if kept.last().is_none_or(|last| point.at - last.at >= least) {
+            kept.push(*point);
+        }
+    }
+    if let ([_, .., last], Some(end)) = (&mut kept[..], points.last()) {
+        *last = *end;
+    }
+    kept
+}
+
+/// The median of the times between two points.
+fn usual_distance(points: &[Point]) -> f64 {
+    quantile(points.windows(2).map(|pair| pair[1].at - pair[0].at).collect(), 0.5)
+}
+
 /// Whether a curve through the others predicts each of these points much better than straight lines. Where offsets are rare, a clock may go up and down while one of them is left out, and not between two: so it is enough if
 /// this is seen where one is predicted over a usual distance.
 fn bends(points: &[Point]) -> bool {
-    let usual = quantile(points.windows(2).map(|pair| pair[1].at - pair[0].at).collect(), 0.5);
+    let usual = usual_distance(points);
     // What lines and what curves miss of all points, and of these.
     let mut missed = [[0.0; 2]; 2];
     for number in 2..points.len() - 2 {
@@ -374,6 +397,23 @@ mod tests {
             .map(|(_, one)| one)
             .collect();
         assert!(curves_of(rare).is_some());
+    }
+
+    #[test]
+    fn two_offsets_that_are_close_together_do_not_bend_a_curve() {
+        let swing = |at: f64| 2e5 * (std::f64::consts::TAU * at).sin();
+        let (plain, mut twice) = (offsets(20, swing), offsets(20, swing));
+        // Half a millisecond after one and before the last one, off by 2 us.
+        for (at, time, off) in [(10, 1_001_000_500_000, 2000), (20, 1_001_899_500_000, -2000)] {
+            let offset = swing((time - 1_000_000_000_000) as f64 / 1e9).round() as i64 + off;
+            twice.insert(at, ClockOffset { time, offset, standard_deviation: 0.0 });
+        }
+        twice.sort_by_key(|one| one.time);
+        let [plain, twice] = [plain, twice].map(|offsets| first(curves_of(offsets)));
+        for local in (1_000_000_000_000..1_001_900_000_000).step_by(7_000_000).map(Ticks) {
+            let off = plain.map(local).0 - twice.map(local).0;
+            assert!(off.abs() < 100, "{local:?}: {off}");
+        }
     }
 
     #[test]
