@@ -235,7 +235,7 @@ fn secant(from: &Point, to: &Point) -> f64 {
     (to.value - from.value) / (to.at - from.at)
 }
 
-/// The cubic spline through points, the first and the last piece of which are parabolas.
+/// The cubic spline through points.
 struct Spline {
     points: Vec<Point>,
     /// Its second derivatives there.
@@ -243,7 +243,8 @@ struct Spline {
 }
 
 impl Spline {
-    /// Through two points or more, in order of time. The second derivatives follow from continuous first ones: a tridiagonal system, which is solved by elimination.
+    /// Through two points or more, in order of time. The second derivatives follow from continuous first ones: a tridiagonal system, which is solved by elimination. In the first and the last piece they change by the part `runout` of
+    /// how they change in the next one; with none of it, these are parabolas.
     fn through(points: Vec<Point>, runout: f64) -> Spline {
         let count = points.len();
         let mut bends = vec![0.0; count];
@@ -253,7 +254,7 @@ impl Spline {
         let length = |pair: usize| points[pair + 1].at - points[pair].at;
         // The bend at an end goes on from the next two as these differ: so many times the next one, less the one after that.
         let ratio = |end: usize, next: usize| if count > 3 { runout * length(end) / length(next) } else { 0.0 };
-        let ends = [ratio(0, 1), ratio(count - 2, count.saturating_sub(3))];
+        let ends = [ratio(0, 1), ratio(count - 2, count - 3)];
         // What each bend is less than the next one, as a part of it: bend = value - part * next.
         let mut parts = vec![0.0; count];
         for at in 1..count - 1 {
@@ -277,8 +278,8 @@ impl Spline {
         for at in (1..count - 2).rev() {
             bends[at] -= parts[at] * bends[at + 1];
         }
-        bends[0] = (1.0 + ends[0]) * bends[1] - ends[0] * bends[2 % (count - 1)];
-        bends[count - 1] = (1.0 + ends[1]) * bends[count - 2] - ends[1] * bends[count.saturating_sub(3)];
+        bends[0] = (1.0 + ends[0]) * bends[1] - ends[0] * bends[2];
+        bends[count - 1] = (1.0 + ends[1]) * bends[count - 2] - ends[1] * bends[count - 3];
         Spline { points, bends }
     }
 
