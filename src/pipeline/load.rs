@@ -73,7 +73,7 @@ pub(crate) fn load_with(
     let raw_origin = raw_origin(transport, &locations)?;
     let joined_communicators = join_everywhere(transport, &table, first, &mut extracts)?;
     let mut nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
-    let mut messages = match_messages(transport, &opened.placement, first, &mut extracts, with_orders)?;
+    let mut messages = match_messages(transport, &opened.placement, first, &mut extracts, with_orders, opened.workers)?;
     let node_of = |process: MpiRank| nodes[process];
     let rules = Rules { alltoallv: options.alltoallv, fences: options.fences };
     let mut collectives =

@@ -130,7 +130,8 @@ fn match_events(bencher: Bencher) {
     bencher.counter(ItemsCount::new(messages)).with_inputs(read).bench_values(|mut extracts| {
         let transport = &mut LocalTransport::alone();
         let placement = &opened.placement;
-        let messages = match_messages(transport, placement, TimelineNumber(0), &mut extracts, false).expect("channels");
+        let messages = match_messages(transport, placement, TimelineNumber(0), &mut extracts, false, Workers::ONE)
+            .expect("channels");
         let collectives =
             match_collectives(transport, placement, &table, &|_| 0, TimelineNumber(0), &mut extracts, Rules::default())
                 .expect("instances");

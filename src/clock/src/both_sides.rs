@@ -53,21 +53,22 @@ const NEVER: f64 = 200e-6;
 
 /// What is to be looked for in a trace with these bounds between `clocks` clocks; `resolution` in ticks per second.
 pub fn wanted(table: &BoundTable, clocks: usize, resolution: u64) -> OneWayDirections {
+    // There may be many pairs, each in a place of its own.
+    let all: Vec<((u32, u32), u64)> = table.pairs.iter().map(|(pair, bounds)| (*pair, bounds.messages)).collect();
     let mut busiest = vec![0; clocks];
-    for (&(a, b), bounds) in &table.pairs {
+    for &((a, b), messages) in &all {
         for clock in [a, b] {
             if let Some(most) = busiest.get_mut(clock as usize) {
-                *most = bounds.messages.max(*most);
+                *most = messages.max(*most);
             }
         }
     }
     let of = |clock: u32| busiest.get(clock as usize).copied().unwrap_or(0);
-    let counts =
-        |(pair, bounds): &(&(u32, u32), &DirectedBounds)| bounds.messages * COUNTS >= of(pair.0).min(of(pair.1));
-    let component = super::graph::components(clocks, table.pairs.iter().filter(counts).map(|(pair, _)| *pair));
+    let counts = |((a, b), messages): &&((u32, u32), u64)| messages * COUNTS >= of(*a).min(of(*b));
+    let counting = || all.iter().filter(counts).map(|(pair, _)| *pair);
+    let component = super::graph::components(clocks, counting());
     let group = |clock: u32| component.get(clock as usize);
-    let one_way = table.pairs.iter().filter(counts).map(|(pair, _)| *pair);
-    let one_way: BTreeSet<(u32, u32)> = one_way.filter(|&(a, b)| group(a) != group(b)).collect();
+    let one_way: BTreeSet<(u32, u32)> = counting().filter(|&(a, b)| group(a) != group(b)).collect();
     let is_message = |(_, bound): &(u32, Bound)| bound.kind.is_message();
     let has_messages =
         |pair: &(u32, u32)| table.pairs.get(pair).is_some_and(|all| all.windows().iter().any(is_message));
@@ -79,9 +80,9 @@ pub fn wanted(table: &BoundTable, clocks: usize, resolution: u64) -> OneWayDirec
         return OneWayDirections { late, messages, ..OneWayDirections::default() };
     }
     let mut standing = vec![(0, 0); clocks];
-    for (&(from, _), bounds) in &table.pairs {
+    for &((from, _), messages) in &all {
         if let Some(standing) = standing.get_mut(from as usize) {
-            standing.1 += bounds.messages;
+            standing.1 += messages;
         }
     }
     let mut sizes = vec![0; clocks];
@@ -386,8 +387,7 @@ pub(crate) fn of_ends(table: &BoundTable, takes: i64) -> Option<BoundTable> {
 fn usual_half_trip(table: &BoundTable) -> Option<f64> {
     let shortest = |(&(a, b), there): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a)).filter(|_| a < b)?;
-        let trip = |(window, bound): &(u32, Bound)| Some(bound.distance.saturating_add(back.get(*window)?.distance));
-        let trips = there.windows().iter().filter_map(trip);
+        let trips = there.beside(back).map(|(_, there, back)| there.distance.saturating_add(back.distance));
         trips.min().map(|trip| trip as f64 / 2.0)
     };
     let mut all: Vec<f64> = table.pairs.iter().filter_map(shortest).collect();

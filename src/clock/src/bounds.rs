@@ -97,6 +97,15 @@ impl DirectedBounds {
         &self.windows
     }
 
+    /// Those of windows in which `back` has one as well, and these.
+    pub(crate) fn beside<'a>(&'a self, back: &'a DirectedBounds) -> impl Iterator<Item = (u32, &'a Bound, &'a Bound)> {
+        let mut others = back.windows.iter().peekable();
+        self.windows.iter().filter_map(move |(window, bound)| {
+            while others.next_if(|other| other.0 < *window).is_some() {}
+            others.peek().filter(|other| other.0 == *window).map(|other| (*window, bound, &other.1))
+        })
+    }
+
     /// The tightest of a window.
     pub fn get(&self, window: u32) -> Option<&Bound> {
         let at = self.windows.binary_search_by_key(&window, |(window, _)| *window).ok()?;

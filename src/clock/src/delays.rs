@@ -11,7 +11,7 @@
 //! moves from messages that are late together. The three numbers come from expectation maximisation (Dempster, Laird and Rubin 1977) in a
 //! fixed number of steps.
 
-use super::exponential::{exp, ln};
+use super::exponential::{exp, exp_single, ln};
 use clc_trace::vector::widest;
 
 /// Density of the excess of one direction.
@@ -46,13 +46,16 @@ impl Delays {
     /// The density of `excesses`, of which negative ones count as zero; the mean of no part is below `least`. All in ticks.
     pub(crate) fn learn(excesses: &[f64], least: f64) -> Delays {
         let stride = Delays::stride(excesses.len());
-        let mut sample: Vec<f64> = excesses.iter().step_by(stride).map(|excess| excess.max(0.0)).collect();
-        let count = sample.len().max(1) as f64;
-        let mean = sample.iter().sum::<f64>() / count;
+        let mut all = [0.0; SAMPLE];
+        let picked = all.iter_mut().zip(excesses.iter().step_by(stride));
+        let count = picked.map(|(place, excess)| *place = excess.max(0.0) as f32).count();
+        let sample = &mut all[..count];
+        let mean = sample.iter().map(|excess| f64::from(*excess)).sum::<f64>() / count.max(1) as f64;
         let mut parts = SHARES.map(|share| (share, mean));
         if !sample.is_empty() {
             for (part, share) in parts.iter_mut().zip(BEGIN) {
-                part.1 = *sample.select_nth_unstable_by((count * share) as usize, f64::total_cmp).1;
+                let at = (count as f64 * share) as usize;
+                part.1 = f64::from(*sample.select_nth_unstable_by(at, f32::total_cmp).1);
             }
         }
         let mut delays = Delays { parts };
@@ -60,7 +63,7 @@ impl Delays {
         if sample.len() >= TELLING {
             widest(
                 #[inline(always)]
-                || delays.maximise(&sample, least),
+                || delays.maximise(sample, least),
             );
         }
         delays
@@ -73,7 +76,7 @@ impl Delays {
 
     /// The steps of expectation maximisation.
     #[inline(always)]
-    fn maximise(&mut self, sample: &[f64], least: f64) {
+    fn maximise(&mut self, sample: &[f32], least: f64) {
         let count = sample.len().max(1) as f64;
         for _ in 0..STEPS {
             let (chunks, rest) = sample.as_chunks::<LANES>();
@@ -88,7 +91,7 @@ impl Delays {
 
     /// How many of the excesses belong to each part, and their sum.
     #[inline(always)]
-    fn expect(&self, excesses: &[[f64; LANES]], rest: &[f64]) -> [(f64, f64); PARTS] {
+    fn expect(&self, excesses: &[[f32; LANES]], rest: &[f32]) -> [(f64, f64); PARTS] {
         let density = self.density();
         let mut totals = Totals::default();
         for excesses in excesses {
@@ -100,16 +103,19 @@ impl Delays {
                 }
             }
         }
-        let mut all = totals.map(|(numbers, sums)| (numbers.iter().sum::<f64>(), sums.iter().sum::<f64>()));
         if !rest.is_empty() {
+            let excesses = filled_up(rest);
+            let mut shares = density.shares(&excesses);
             // The others count for nothing.
-            for ((number, sum), share) in all.iter_mut().zip(density.shares(&filled_up(rest))) {
-                let own = || share.iter().zip(rest);
-                *number += own().fold(0.0, |number, (share, _)| number + share);
-                *sum += own().fold(0.0, |sum, (share, excess)| sum + share * excess);
+            shares.iter_mut().for_each(|part| part[rest.len()..].fill(0.0));
+            for (part, (numbers, sums)) in totals.iter_mut().enumerate() {
+                for lane in 0..LANES {
+                    numbers[lane] += shares[part][lane];
+                    sums[lane] += shares[part][lane] * excesses[lane];
+                }
             }
         }
-        all
+        totals.map(|(numbers, sums)| (f64::from(numbers.iter().sum::<f32>()), f64::from(sums.iter().sum::<f32>())))
     }
 
     /// Keeps means apart, and the first at least at `least`.
@@ -129,7 +135,15 @@ impl Delays {
     }
 
     fn density(&self) -> Density {
-        Density { heights: self.parts.map(|(share, mean)| share / mean), rates: self.parts.map(|(_, mean)| 1.0 / mean) }
+        let [.., (share, mean)] = self.parts;
+        let (height, rate) = (share / mean, 1.0 / mean);
+        let others = [0, 1].map(|part| self.parts[part]);
+        Density {
+            height,
+            rate,
+            heights: others.map(|(share, mean)| share / mean / height),
+            rates: others.map(|(_, mean)| 1.0 / mean - rate),
+        }
     }
 
     /// By how much the logarithm of the density falls per tick at each excess, which it replaces: the force with which a message pulls its excess
@@ -155,16 +169,16 @@ impl Delays {
     }
 }
 
-/// How many values are worked on at once. They fill two registers of AVX2 ([`widest`]).
+/// How many values are worked on at once: single ones fill a register of AVX2 ([`widest`]), double ones two.
 const LANES: usize = 8;
 
 /// By part, how many excesses belong to it, and their sum.
-type Totals = [([f64; LANES], [f64; LANES]); PARTS];
+type Totals = [([f32; LANES], [f32; LANES]); PARTS];
 
 /// Fewer values than are worked on at once, with zeros behind them: all at once are hardly slower than one.
 #[inline(always)]
-fn filled_up(few: &[f64]) -> [f64; LANES] {
-    let mut all = [0.0; LANES];
+fn filled_up<T: Copy + Default>(few: &[T]) -> [T; LANES] {
+    let mut all = [T::default(); LANES];
     all[..few.len()].copy_from_slice(few);
     all
 }
@@ -188,22 +202,35 @@ fn all_at_once(values: &mut [f64], function: impl Fn(&mut [f64; LANES])) {
     );
 }
 
-/// [`Delays`], ready to be evaluated.
+/// [`Delays`], ready to be evaluated: in units of the last part, which falls least,
+///
+/// ```text
+///   f(e) = height · exp(-rate e) · (1 + Σ heights · exp(-rates e))
+/// ```
+///
+/// so that ratios of parts need an exponential function less, and never are those of two numbers that are too small. They are told to seven digits, which are more than messages show.
 #[derive(Debug, Clone, Copy)]
 struct Density {
-    heights: [f64; PARTS],
-    rates: [f64; PARTS],
+    height: f64,
+    rate: f64,
+    heights: [f64; PARTS - 1],
+    rates: [f64; PARTS - 1],
 }
 
+/// Largest height of a part, in units of the last one: single numbers go no farther than a hundred million times that.
+const HIGHEST: f64 = 1e30;
+/// The logarithm of the density falls by no more than that: how late a message is that nobody expects is no evidence.
+const LOWEST: f64 = 700.0;
+
 impl Density {
-    /// The parts of the density at these excesses, of which none is negative.
+    /// The parts of the density at these excesses, of which none is negative, but for the last one, which is 1.
     #[inline(always)]
-    fn parts(&self, excesses: &[f64; LANES]) -> [[f64; LANES]; PARTS] {
-        let mut parts = [[0.0; LANES]; PARTS];
+    fn parts(&self, excesses: &[f32; LANES]) -> [[f32; LANES]; PARTS - 1] {
+        let mut parts = [[0.0; LANES]; PARTS - 1];
         for (number, part) in parts.iter_mut().enumerate() {
-            let (height, rate) = (self.heights[number], self.rates[number]);
+            let (height, rate) = (self.heights[number].min(HIGHEST) as f32, self.rates[number] as f32);
             for lane in 0..LANES {
-                part[lane] = height * exp(-rate * excesses[lane]) + f64::MIN_POSITIVE;
+                part[lane] = height * exp_single(-rate * excesses[lane]);
             }
         }
         parts
@@ -211,24 +238,25 @@ impl Density {
 
     /// How much of each excess belongs to each part.
     #[inline(always)]
-    fn shares(&self, excesses: &[f64; LANES]) -> [[f64; LANES]; PARTS] {
-        let mut parts = self.parts(excesses);
+    fn shares(&self, excesses: &[f32; LANES]) -> [[f32; LANES]; PARTS] {
+        let [quickest, quick] = self.parts(excesses);
+        let mut shares = [quickest, quick, [1.0; LANES]];
         for lane in 0..LANES {
-            let all = 1.0 / parts.iter().fold(0.0, |all, part| all + part[lane]);
-            for part in &mut parts {
+            let all = 1.0 / (1.0 + quickest[lane] + quick[lane]);
+            for part in &mut shares {
                 part[lane] *= all;
             }
         }
-        parts
+        shares
     }
 
     #[inline(always)]
     fn forces(&self, excesses: &mut [f64; LANES]) {
-        excesses.iter_mut().for_each(|excess| *excess = excess.max(0.0));
-        let parts = self.parts(excesses);
+        let [quickest, quick] = self.parts(&excesses.map(|excess| excess.max(0.0) as f32));
+        let rates = self.rates.map(|rate| rate as f32);
         for (lane, force) in excesses.iter_mut().enumerate() {
-            let falls: f64 = parts.iter().zip(self.rates).map(|(part, rate)| part[lane] * rate).sum();
-            *force = falls / parts.iter().map(|part| part[lane]).sum::<f64>();
+            let more = quickest[lane] * rates[0] + quick[lane] * rates[1];
+            *force = self.rate + f64::from(more / (1.0 + quickest[lane] + quick[lane]));
         }
     }
 
@@ -236,10 +264,13 @@ impl Density {
     fn logarithms(&self, excesses: &mut [f64; LANES], tolerance: f64) {
         let missed = excesses.map(|excess| Delays::missed(excess, tolerance));
         excesses.iter_mut().for_each(|excess| *excess = excess.max(0.0));
-        let parts = self.parts(excesses);
         for (lane, logarithm) in excesses.iter_mut().enumerate() {
-            let all: f64 = parts.iter().map(|part| part[lane]).sum();
-            *logarithm = ln(all) - missed[lane];
+            let excess = *logarithm;
+            let mut all = 1.0;
+            for part in 0..PARTS - 1 {
+                all += self.heights[part] * exp(-self.rates[part] * excess);
+            }
+            *logarithm = ln(self.height * all) - (self.rate * excess).min(LOWEST) - missed[lane];
         }
     }
 }

@@ -21,6 +21,25 @@ pub(super) fn exp(x: f64) -> f64 {
     sum * power
 }
 
+/// The same in single precision, to 5e-7; what is smaller than e⁻⁸⁰ is that.
+#[inline(always)]
+pub(super) fn exp_single(x: f32) -> f32 {
+    /// As above.
+    const ROUND: f32 = 12_582_912.0;
+    const UPPER: f32 = 0.693_359_4;
+    const LOWER: f32 = -2.121_944_4e-4;
+    let inside = if x > -80.0 { x } else { -80.0 };
+    let rounded = inside * std::f32::consts::LOG2_E + ROUND;
+    let number = rounded - ROUND;
+    let rest = (inside - number * UPPER) - number * LOWER;
+    let mut sum = 1.0 / 720.0;
+    for factor in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+        sum = sum * rest + factor;
+    }
+    let power = f32::from_bits(rounded.to_bits().wrapping_add(127) << 23);
+    sum * power
+}
+
 /// ln(x) of a normal positive number, to 1e-11.
 #[inline(always)]
 pub(super) fn ln(x: f64) -> f64 {
@@ -50,7 +69,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_what_they_should_be(x in -699.0f64..0.0, small in -1e-3f64..0.0, power in -1000.0f64..1000.0) {
+        fn they_are_what_they_should_be(
+            x in -699.0f64..0.0, single in -79.9f32..0.0, small in -1e-3f64..0.0, power in -1000.0f64..1000.0
+        ) {
+            for x in [single, small as f32] {
+                let exact = f64::from(x).exp();
+                let found = f64::from(exp_single(x));
+                prop_assert!((found / exact - 1.0).abs() < 5e-7, "{x}: {found} {exact}");
+            }
             for x in [x, small] {
                 prop_assert!((exp(x) / x.exp() - 1.0).abs() < 1e-11, "{x}: {} {}", exp(x), x.exp());
             }
@@ -65,6 +91,8 @@ mod tests {
         assert_eq!([-701.0, f64::NEG_INFINITY, f64::NAN].map(exp), [exp(-700.0); 3]);
         assert_eq!((ln(1.0), ln(2.0)), (0.0, std::f64::consts::LN_2));
         assert!((ln(f64::MIN_POSITIVE) - f64::MIN_POSITIVE.ln()).abs() < 1e-12);
+        assert_eq!((exp_single(0.0), exp_single(-0.0)), (1.0, 1.0));
+        assert_eq!([-81.0, f32::NEG_INFINITY, f32::NAN].map(exp_single), [exp_single(-80.0); 3]);
         assert!(exp(-700.0) > 0.0 && exp(-700.0) < 1e-300);
     }
 }

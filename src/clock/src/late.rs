@@ -32,12 +32,13 @@ pub(super) fn late_directions(table: &BoundTable, resolution: u64) -> BTreeSet<(
     let (mut late, mut trips) = (BTreeSet::new(), Vec::new());
     for (&(a, b), there) in table.pairs.iter().filter(|((a, b), _)| a < b) {
         let Some(back) = table.pairs.get(&(b, a)) else { continue };
+        if there.windows().len().min(back.windows().len()) < OFTEN {
+            continue;
+        }
         let is_message = |bound: &Bound| bound.kind.is_message();
         trips.clear();
-        trips.extend(there.windows().iter().filter(|(_, there)| is_message(there)).filter_map(|(window, there)| {
-            let back = back.get(*window).filter(|back| is_message(back))?;
-            Some(there.distance.saturating_add(back.distance))
-        }));
+        let both = there.beside(back).filter(|(_, there, back)| is_message(there) && is_message(back));
+        trips.extend(both.map(|(_, there, back)| there.distance.saturating_add(back.distance)));
         let middle = trips.len() / 2;
         if trips.len() >= OFTEN && *trips.select_nth_unstable(middle).1 > long {
             late.extend([(a, b), (b, a)]);
@@ -114,8 +115,7 @@ fn lasting(trips: &[i64]) -> f64 {
 
 /// Round trips of messages in the same window, in ticks.
 fn trips(there: &DirectedBounds, back: &DirectedBounds) -> Vec<i64> {
-    let there = there.windows().iter();
-    there.filter_map(|(window, there)| Some(there.distance.saturating_add(back.get(*window)?.distance))).collect()
+    there.beside(back).map(|(_, there, back)| there.distance.saturating_add(back.distance)).collect()
 }
 
 /// Round trips of messages there and the nearest ones back, in ticks: both are rarely waited for in the same window.

@@ -174,19 +174,15 @@ impl<'a> System<'a> {
             Joint::Direct(ties) => self.direct(&ties, x, workers),
             Joint::Ties(ties) => {
                 let wide = self.clocks();
-                let turned = |rows: &[f64]| -> Vec<f64> {
-                    (0..rows.len()).map(|k| rows[(k % wide) * self.windows + k / wide]).collect()
-                };
                 let gradients = Gradients::new(
                     self.fixed,
                     wide,
-                    [&self.own, &self.stiffness, &self.slopes, &self.right].map(|rows| turned(rows)),
+                    [&self.own, &self.stiffness, &self.slopes, &self.right]
+                        .map(|rows| turned(rows, wide, self.windows)),
                     ties,
                 );
                 let change = gradients.solve(tolerance, workers);
-                for (k, value) in x.iter_mut().enumerate() {
-                    *value += change[(k % self.windows) * wide + k / self.windows];
-                }
+                x.iter_mut().zip(turned(&change, self.windows, wide)).for_each(|(x, change)| *x += change);
             }
         }
     }
@@ -204,6 +200,22 @@ impl<'a> System<'a> {
             row.iter_mut().zip(change.iter().skip(place).step_by(free)).for_each(|(x, change)| *x += change);
         }
     }
+}
+
+/// `count` rows of `length` values, column by column. In squares, of which the caches hold both sides.
+fn turned(rows: &[f64], count: usize, length: usize) -> Vec<f64> {
+    const SQUARE: usize = 16;
+    let mut columns = vec![0.0; count * length];
+    for row in (0..count).step_by(SQUARE) {
+        for column in (0..length).step_by(SQUARE) {
+            for i in row..count.min(row + SQUARE) {
+                for j in column..length.min(column + SQUARE) {
+                    columns[j * count + i] = rows[i * length + j];
+                }
+            }
+        }
+    }
+    columns
 }
 
 /// The matrix of a direct solution: unknowns lie window by window, in each the clocks that are not fixed.

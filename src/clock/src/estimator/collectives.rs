@@ -6,7 +6,7 @@
 use super::seen_by::SeenBy;
 use super::{Estimator, UNKNOWN};
 use crate::both_sides::of_ends;
-use crate::bounds::{Bound, DirectedBounds};
+use crate::bounds::DirectedBounds;
 use crate::graph::components;
 use crate::grid::Grid;
 use crate::network::Problem;
@@ -25,47 +25,75 @@ pub(crate) struct CollectiveTies {
 impl CollectiveTies {
     /// As the windows of `table` show it.
     pub(crate) fn of(table: &BoundTable, clocks: usize) -> CollectiveTies {
-        let is_collective = |(_, bound): &(u32, Bound)| bound.kind.is_collective();
-        let has_collectives = |(pair, bounds): (&(u32, u32), &DirectedBounds)| {
-            bounds.windows().iter().any(is_collective).then_some(*pair)
-        };
-        let tied: Vec<(u32, u32)> = table.pairs.iter().filter_map(has_collectives).collect();
+        let mut received = Received::default();
+        let mut tied: Vec<((u32, u32), &DirectedBounds)> = Vec::new();
+        for (&pair, bounds) in &table.pairs {
+            if received.add(pair.1, bounds, [Received::COLLECTIVE, Received::OTHER]) {
+                tied.push((pair, bounds));
+            }
+        }
         if tied.is_empty() {
             return CollectiveTies::default();
         }
         // Those that nobody waits for are tied by the ends of others that waited.
         let ends = table.waits.classes.keys().filter(|class| class.kind.is_between_ends());
-        let tied = tied.into_iter().chain(ends.map(|class| (class.from, class.to)));
-        let component = components(clocks, tied);
-        let held = |(from, to): (u32, u32)| component.get(from as usize) == component.get(to as usize);
-        let [moments, collectives, messages] = typical(table, clocks, held);
+        let ends = ends.map(|class| (class.from, class.to));
+        let component = components(clocks, tied.iter().map(|(pair, _)| *pair).chain(ends));
+        let [collectives, messages] = [Received::COLLECTIVE, Received::OTHER].map(|bit| received.typical(bit, clocks));
+        let moments = if component.iter().all(|name| *name == component[0]) {
+            collectives
+        } else {
+            let held = |(from, to): (u32, u32)| component.get(from as usize) == component.get(to as usize);
+            for ((_, to), bounds) in tied.into_iter().filter(|(pair, _)| held(*pair)) {
+                received.add(to, bounds, [Received::HELD, 0]);
+            }
+            received.typical(Received::HELD, clocks)
+        };
         CollectiveTies { moments, prevail: collectives > messages }
     }
 }
 
-/// In how many windows the typical (median) clock received something: by collective operations from those that are `held`, by collective operations, and by anything else.
-fn typical(table: &BoundTable, clocks: usize, held: impl Fn((u32, u32)) -> bool) -> [u64; 3] {
-    /// From those that are held, by a collective operation, by anything else: bits of what a clock received in a window.
+/// What each clock received in each window, as bits.
+#[derive(Default)]
+struct Received {
+    /// By clock; windows behind the last one in which it received something are left out.
+    rows: Vec<Vec<u8>>,
+}
+
+impl Received {
+    /// By a collective operation from a clock that these hold from both sides; by any collective operation; by anything else.
     const HELD: u8 = 1;
     const COLLECTIVE: u8 = 2;
     const OTHER: u8 = 4;
-    let last = |bounds: &DirectedBounds| bounds.windows().last().map_or(0, |(window, _)| *window as usize + 1);
-    let windows = table.pairs.values().map(last).max().unwrap_or(0);
-    let mut received = vec![0; windows * clocks];
-    for (&(from, to), bounds) in &table.pairs {
-        debug_assert!((from as usize) < clocks && (to as usize) < clocks);
-        let Some(row) = received.chunks_mut(windows.max(1)).nth(to as usize) else { continue };
-        let collective = if held((from, to)) { COLLECTIVE | HELD } else { COLLECTIVE };
-        for (window, bound) in bounds.windows() {
-            row[*window as usize] |= if bound.kind.is_collective() { collective } else { OTHER };
+
+    /// Adds what a clock received from another one: bits for windows in which a collective operation tells most, and for others. Whether there are any of the former.
+    fn add(&mut self, to: u32, bounds: &DirectedBounds, [collective, other]: [u8; 2]) -> bool {
+        let to = to as usize;
+        if self.rows.len() <= to {
+            self.rows.resize_with(to + 1, Vec::new);
         }
+        let row = &mut self.rows[to];
+        let end = bounds.windows().last().map_or(0, |(window, _)| *window as usize + 1);
+        if row.len() < end {
+            row.resize(end, 0);
+        }
+        let mut any = false;
+        for (window, bound) in bounds.windows() {
+            let is_collective = bound.kind.is_collective();
+            any |= is_collective;
+            row[*window as usize] |= if is_collective { collective } else { other };
+        }
+        any
     }
-    [HELD, COLLECTIVE, OTHER].map(|bit| {
-        let rows = received.chunks(windows.max(1));
-        let mut counts: Vec<u64> = rows.map(|row| row.iter().filter(|all| **all & bit != 0).count() as u64).collect();
+
+    /// In how many windows the typical (median) of so many clocks received this.
+    fn typical(&self, bit: u8, clocks: usize) -> u64 {
+        let count = |row: &Vec<u8>| row.iter().filter(|all| **all & bit != 0).count() as u64;
+        let mut counts: Vec<u64> = self.rows.iter().map(count).collect();
+        counts.resize(clocks.max(counts.len()), 0);
         counts.sort_unstable();
         counts.get(counts.len() / 2).copied().unwrap_or(0)
-    })
+    }
 }
 
 impl Estimator {
@@ -109,6 +137,7 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::Bound;
     use crate::kind::BoundKind;
     use clc_trace::CollectiveOp;
 

@@ -292,12 +292,17 @@ impl Estimator {
     /// clocks disagree without the estimate.
     fn skew(&self, pairs: &BTreeMap<(u32, u32), Sums>, constants: &[i64], grid: &Grid) -> f64 {
         let (windows, offsets) = (grid.count, self.with_steps(grid));
-        let at = |clock: u32, window: usize| {
-            let row = offsets.get(clock as usize).and_then(|row| row.get(window)).copied().unwrap_or(0.0);
-            row + constants.get(clock as usize).map_or(0.0, |constant| *constant as f64)
-        };
-        let apart = |window: usize| pairs.keys().map(move |&(a, b)| (at(a, window) - at(b, window)).abs());
-        (0..windows).flat_map(apart).fold(0.0, |sum, apart| sum + apart) / windows.max(1) as f64
+        let pairs: Vec<[usize; 2]> = pairs.keys().map(|&(a, b)| [a as usize, b as usize]).collect();
+        let clocks = pairs.iter().flatten().max().map_or(0, |last| last + 1);
+        let (mut sum, mut now) = (0.0, vec![0.0; clocks]);
+        for window in 0..windows {
+            for (clock, now) in now.iter_mut().enumerate() {
+                let row = offsets.get(clock).and_then(|row| row.get(window)).copied().unwrap_or(0.0);
+                *now = row + constants.get(clock).map_or(0.0, |constant| *constant as f64);
+            }
+            sum = pairs.iter().fold(sum, |sum, &[a, b]| sum + (now[a] - now[b]).abs());
+        }
+        sum / windows.max(1) as f64
     }
 
     /// The lines of a pair, in order of segments, as all of them are in order of pairs.

@@ -14,6 +14,7 @@ pub(crate) mod event_list;
 pub mod extract;
 pub mod extracted;
 pub mod hash;
+mod link;
 pub mod local_timeline;
 pub mod matched;
 pub(crate) mod message_ends;

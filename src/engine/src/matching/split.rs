@@ -11,10 +11,12 @@ use crate::matching::collectives::split as split_operations;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
+use crate::matching::link::link;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::messages::offers::tell_indices;
 use crate::matching::sync::{LayerStart, SyncKind, SyncTimeline};
+use clc_trace::workers::Workers;
 use clc_trace::{Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,7 +85,7 @@ pub fn split(
     split_operations::split(transport, &|local| numbers.of(local), &moved, unused, collectives)?;
     threads(transport, numbers, &moved, extracts, messages)?;
     tell_indices(transport, messages)?;
-    link(extracts, messages, collectives);
+    link_again(extracts, messages, collectives);
     Ok(())
 }
 
@@ -306,19 +308,9 @@ fn threads(
 }
 
 /// Gives all events their parts again.
-fn link(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collectives) {
+fn link_again(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collectives) {
     extracts.iter_mut().for_each(|extract| extract.sync.forget_parts());
-    let Messages { incoming, outgoing, fans, joins, .. } = messages;
-    fans.clear();
-    joins.clear();
-    for (index, channel) in (0..).zip(&*incoming) {
-        let sync = &mut extracts[channel.destination].sync;
-        channel.receives.each().for_each(|event| sync.link_to(event, SyncKind::Receive, index, joins));
-    }
-    for (index, channel) in (0..).zip(&*outgoing) {
-        let sync = &mut extracts[channel.source].sync;
-        channel.sends.each().for_each(|event| sync.link_to(event, SyncKind::Send, index, fans));
-    }
+    link(messages, extracts, Workers::ONE);
     for link in 0..collectives.memberships.len() {
         let (_, _, member) = collectives.linked(link);
         let link = link as u32;

@@ -211,18 +211,20 @@ impl SyncTimeline {
     }
 
     /// As [`SyncTimeline::activate`] for a send or receive, of an event that may have that part on another channel already: then all of them are a list among
-    /// `several`.
+    /// `several`. Whether that list is a new one.
     #[inline]
-    pub(crate) fn link_to(&mut self, index: u32, kind: SyncKind, channel: u32, several: &mut Vec<Vec<u32>>) {
+    pub(crate) fn link_to(&mut self, index: u32, kind: SyncKind, channel: u32, several: &mut Vec<Vec<u32>>) -> bool {
         match self.kind(index as usize) {
             SyncKind::Fan | SyncKind::Join => several[self.link(index as usize)].push(channel),
             own if own == kind => {
                 several.push(vec![self.link(index as usize) as u32, channel]);
                 let kind = if kind == SyncKind::Send { SyncKind::Fan } else { SyncKind::Join };
                 self.activate(index, kind, several.len() as u32 - 1);
+                return true;
             }
             _ => self.activate(index, kind, channel),
         }
+        false
     }
 
     /// Takes an event's part on one channel back.

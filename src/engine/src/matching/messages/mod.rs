@@ -15,14 +15,15 @@ use crate::matching::channels::{InChannel, Lengths, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::event_list::EventList;
 use crate::matching::extracted::Extract;
+use crate::matching::link::link;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{MessageCounts, Messages};
 use crate::matching::message_ends::{MessageEnd, MessageKey};
 use crate::matching::messages::doubts::{Doubt, Shared, settle};
 use crate::matching::messages::offers::{Offer, events_of};
 use crate::matching::placement::Placement;
-use crate::matching::sync::SyncKind;
 use crate::matching::undefined::Gaps;
+use clc_trace::workers::Workers;
 use clc_trace::{Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,6 +66,7 @@ pub fn match_messages(
     first: TimelineNumber,
     extracts: &mut [Extract],
     with_orders: bool,
+    workers: Workers,
 ) -> Result<Messages> {
     let mut messages = Messages::default();
     let (mut offers, announcements) = offers(placement, first, extracts, &mut messages.counts)?;
@@ -89,7 +91,7 @@ pub fn match_messages(
     if with_orders {
         orders::add(transport, placement, first, extracts, &mut messages)?;
     }
-    link(&mut messages, extracts);
+    link(&mut messages, extracts, workers);
     Ok(messages)
 }
 
@@ -176,19 +178,6 @@ fn take_answers(
         }
     }
     asked
-}
-
-/// Activates the events of all channels.
-fn link(messages: &mut Messages, extracts: &mut [Extract]) {
-    let Messages { incoming, outgoing, fans, joins, .. } = messages;
-    for (index, channel) in (0..).zip(incoming) {
-        let sync = &mut extracts[channel.destination].sync;
-        channel.receives.each().for_each(|event| sync.link_to(event, SyncKind::Receive, index, joins));
-    }
-    for (index, channel) in (0..).zip(outgoing) {
-        let sync = &mut extracts[channel.source].sync;
-        channel.sends.each().for_each(|event| sync.link_to(event, SyncKind::Send, index, fans));
-    }
 }
 
 /// For each analysis rank.

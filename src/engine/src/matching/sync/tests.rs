@@ -16,7 +16,8 @@ fn an_event_that_has_lost_all_its_parts_waits_for_nobody() {
     let mut timeline = SyncTimeline::default();
     let event = timeline.push(0, 0, EventNumber(1), 0).unwrap();
     let mut several = Vec::new();
-    (5..8).for_each(|channel| timeline.link_to(event, SyncKind::Receive, channel, &mut several));
+    let begun = [5, 6, 7].map(|channel| timeline.link_to(event, SyncKind::Receive, channel, &mut several));
+    assert_eq!(begun, [false, true, false]);
     assert_eq!((timeline.kind(0), &several[..]), (SyncKind::Join, &[vec![5, 6, 7]][..]));
     for (channel, left) in [(6, SyncKind::Join), (5, SyncKind::Join), (7, SyncKind::Local)] {
         timeline.unlink(event, channel, &mut several);
