@@ -76,6 +76,7 @@ mod solver;
 mod standstills;
 pub mod steps;
 mod stretch;
+mod trend;
 mod view;
 pub mod waits;
 pub mod windows;

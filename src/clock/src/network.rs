@@ -20,6 +20,7 @@ use super::graph::components;
 use super::latencies::{Latencies, Reading};
 use super::observations::{Observations, Offsets, OneWay};
 use super::solver::{System, Tolerance};
+use super::trend::{Trend, cauchy, usual_bends};
 use clc_trace::workers::Workers;
 use std::ops::Range;
 
@@ -40,6 +41,8 @@ pub struct Problem<'a> {
     pub reading: Reading,
     /// q: standard deviation of the second difference of a clock's correction, in ticks.
     pub roughness: f64,
+    /// Whether clocks bend as they do around the windows beside; else they bend as chance has it.
+    pub(crate) trend: Option<Trend>,
     /// Nothing is known yet: begin with the middles of both directions.
     pub afresh: bool,
     /// `ROUNDS` or `LAST_ROUNDS`.
@@ -63,6 +66,8 @@ pub struct Problem<'a> {
 pub(crate) const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0, 1.0];
 /// See [`ROUNDS`].
 pub(crate) const LAST_ROUNDS: &[f64] = &[1.0, 1.0, 1.0];
+/// The same where what is usual has to be found as well.
+pub(crate) const TREND_ROUNDS: &[f64] = &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Most solutions of the start, and the part of the way that one leaves. Chosen by hand: three leaps lead from decades to a nanosecond, as each
 /// leaves a millionth; more cost a solution each.
 const LEAPS: usize = 5;
@@ -106,13 +111,13 @@ impl Problem<'_> {
             // A solution has an accuracy, relative to how far it is away: clocks that are decades off are found step by step.
             for _ in 0..LEAPS {
                 let before = x.clone();
-                let mut system = self.system();
+                let mut system = self.system(self.q());
                 for seen in &self.observations.two_way {
                     let miss = seen.middle - difference(&x, self.windows, seen.window, [seen.a, seen.b]);
                     system.tie(seen.window, [seen.a, seen.b], miss, 1.0 / (seen.sigma * seen.sigma));
                 }
                 self.hold_anchors(&mut system, &x, true);
-                self.stiffen(&mut system, &x, true);
+                self.stiffen(&mut system, &x, true, None);
                 system.minimise(&mut x, Tolerance::STEP, self.workers);
                 let leap = x.iter().zip(&before).map(|(x, before)| (x - before).abs()).fold(0.0, f64::max);
                 if leap * RELATIVE <= self.observations.floor {
@@ -124,13 +129,15 @@ impl Problem<'_> {
         for (round, &scale) in self.rounds.iter().enumerate() {
             let last = round + 1 == self.rounds.len();
             let rest = 1.0 - (round + 1) as f64 / self.rounds.len() as f64;
-            let mut system = self.system();
+            // What is usual is told by clocks that bend as chance has it.
+            let trend = self.trend.filter(|_| round > 0);
+            let mut system = self.system(trend.map_or(self.q(), |trend| self.at_least(trend.roughness)));
             match self.reading {
                 Reading::Mode => self.tie_measurements(&mut system, &x, scale),
                 Reading::Edge(_) => self.tie_bounds(&mut system, &x, if scale > 1.0 { rest } else { 0.0 }),
             }
             self.hold_anchors(&mut system, &x, self.firm && scale > 1.0);
-            self.stiffen(&mut system, &x, false);
+            self.stiffen(&mut system, &x, false, trend);
             if self.leaning {
                 self.lean(&mut system, &x, &sightings);
             }
@@ -151,10 +158,10 @@ impl Problem<'_> {
     }
 
     /// Nothing yet, but a weight so small that it only decides what nothing else does: a clock nobody talks to stays where it is.
-    fn system(&self) -> System<'_> {
+    fn system(&self, q: f64) -> System<'_> {
         let mut system = System::new(self.clocks, self.windows, self.fixed);
         let floor = self.observations.floor;
-        system.hold_all((1e-9 / (floor * floor)).max(ROUNDING / (self.q() * self.q())));
+        system.hold_all((1e-9 / (floor * floor)).max(ROUNDING / (q * q)));
         system
     }
 
@@ -303,17 +310,19 @@ impl Problem<'_> {
         }
     }
 
-    /// Second differences.
-    fn stiffen(&self, system: &mut System<'_>, x: &[f64], first: bool) {
+    /// Second differences, or what they are beside what is usual.
+    fn stiffen(&self, system: &mut System<'_>, x: &[f64], first: bool, trend: Option<Trend>) {
+        let q = trend.map_or(self.q(), |trend| self.at_least(trend.roughness));
         for (clock, row) in x.chunks(self.windows).enumerate() {
+            let usual = trend.map(|trend| usual_bends(row, self.cuts, trend.around, TOLERATED * self.q()));
             for (before, three) in row.windows(3).enumerate() {
                 if self.is_cut(before + 1) || self.is_cut(before + 2) {
                     continue;
                 }
                 if let [a, b, c] = three {
-                    let bend = a - 2.0 * b + c;
-                    let trust = if first { 1.0 } else { cauchy(bend, TOLERATED * self.q()) };
-                    system.stiffen(before + 1, clock, -bend, trust / (self.q() * self.q()));
+                    let bend = a - 2.0 * b + c - usual.as_ref().map_or(0.0, |usual| usual[before]);
+                    let trust = if first { 1.0 } else { cauchy(bend, TOLERATED * q) };
+                    system.stiffen(before + 1, clock, -bend, trust / (q * q));
                 }
             }
         }
@@ -369,7 +378,11 @@ impl Problem<'_> {
 
     /// [`Problem::roughness`], but not so small that nothing could be solved.
     fn q(&self) -> f64 {
-        self.roughness.max(STIFFEST * self.observations.precision)
+        self.at_least(self.roughness)
+    }
+
+    fn at_least(&self, roughness: f64) -> f64 {
+        roughness.max(STIFFEST * self.observations.precision)
     }
 
     fn is_cut(&self, window: usize) -> bool {
@@ -455,11 +468,6 @@ pub(super) fn memory(slopes: &[f64], mean: f64) -> Option<f64> {
         lag += 1 + lag / 4;
     }
     None
-}
-
-/// Weight of a deviation in a Cauchy likelihood of this scale.
-fn cauchy(deviation: f64, scale: f64) -> f64 {
-    1.0 / (1.0 + (deviation / scale) * (deviation / scale))
 }
 
 #[cfg(test)]

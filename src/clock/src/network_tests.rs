@@ -2,7 +2,7 @@ use super::*;
 use crate::bounds::Bound;
 use crate::grid::Grid;
 use crate::kind::BoundKind;
-use crate::selection::select;
+use crate::selection::{Choice, select, steady};
 use crate::view::TrialData;
 use crate::waits::Class;
 use crate::windows::BoundTable;
@@ -42,6 +42,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
         anchors,
         reading: Reading::Mode,
         roughness: 10.0 * observations.floor,
+        trend: None,
         afresh: true,
         rounds: ROUNDS,
         leaning: false,
@@ -120,6 +121,68 @@ fn a_jump_stays_sharp() {
     let mut problem = problem(&seen, &truth, &[]);
     problem.roughness = chosen_roughness(&problem, &start);
     assert!(worst(&problem.solve(&start), &truth) < 1000.0);
+}
+
+/// Numbers from 0 to 1, the same ones for the same seed.
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        // Xorshift.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Two clocks whose messages are late by some hundred ticks, each as chance has it.
+fn observe_late(truth: &Offsets, seed: u64) -> Observations {
+    let mut random = random(seed);
+    let mut seen = observe(&[(0, 1)], truth, 2000);
+    seen.one_way.iter_mut().for_each(|one| one.least += 300.0 * random().ln().max(-20.0));
+    seen.two_way.clear();
+    seen.directions = std::sync::OnceLock::new();
+    seen
+}
+
+/// The clocks that bend as chance has it, and those that bend steadily if these are taken.
+fn solve_both(seen: &Observations, truth: &Offsets) -> (Offsets, Option<Offsets>) {
+    let grid = Grid { first: 0, width: 1000, count: truth[0].len() };
+    let problem = Problem { afresh: false, ..problem(seen, truth, &[]) };
+    let view = |now| TrialData { grid, observations: seen.clone(), now, otherwise: None, anchors: Vec::new() };
+    let Choice { reading, roughness, .. } =
+        select(&[view(truth.clone())], &problem, None, Workers::ONE).unwrap().choice;
+    let problem = Problem { reading, roughness, ..problem };
+    let plain = problem.solve(truth);
+    let choice = Choice { reading, roughness, width: grid.width, trend: None };
+    let trend = steady(&[view(plain.clone())], &problem, choice, Workers::ONE).trend_for(grid.width);
+    (plain, trend.map(|_| Problem { trend, rounds: TREND_ROUNDS, ..problem }.solve(truth)))
+}
+
+/// Root mean square of what the second clock is off.
+fn deviation(found: &Offsets, truth: &Offsets) -> f64 {
+    let squares = found[1].iter().zip(&truth[1]).map(|(found, truth)| (found - truth) * (found - truth));
+    (squares.sum::<f64>() / truth[1].len() as f64).sqrt()
+}
+
+#[test]
+fn clocks_bend_steadily_where_that_is_better() {
+    let windows = 1500;
+    let of =
+        |offset: &dyn Fn(usize) -> f64| vec![vec![0.0; windows], (0..windows).map(|w| offset(w).round()).collect()];
+    for seed in [1, 2] {
+        let swings: Offsets = of(&|window| 1e6 * (window as f64 / 24.0).sin());
+        let (plain, steady) = solve_both(&observe_late(&swings, seed), &swings);
+        let steady = steady.expect("messages are predicted better by far");
+        assert!(deviation(&steady, &swings) < 0.6 * deviation(&plain, &swings));
+        // Slewed to and fro.
+        for slope in [50.0, 500.0, 2000.0] {
+            let corners: Offsets = of(&|window| slope * (window % 60).abs_diff(30) as f64);
+            let (plain, steady) = solve_both(&observe_late(&corners, seed), &corners);
+            let worse = steady.filter(|steady| deviation(steady, &corners) > deviation(&plain, &corners));
+            assert!(worse.is_none(), "{slope}");
+        }
+    }
 }
 
 #[test]

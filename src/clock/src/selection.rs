@@ -8,10 +8,11 @@ use super::anchor::Anchor;
 use super::evidence::{DelayModel, Score, Stretches};
 use super::grid::Grid;
 use super::latencies::{Latencies, Reading, Travels};
-use super::network::{LAST_ROUNDS, Problem};
+use super::network::{LAST_ROUNDS, Problem, TREND_ROUNDS};
 use super::observations::{Observations, Offsets};
 use super::sample::ClockSample;
 use super::solver::Tolerance;
+use super::trend::Trend;
 use super::view::TrialData;
 use clc_trace::workers::Workers;
 use std::ops::Range;
@@ -25,12 +26,34 @@ pub(crate) struct Choice {
     pub roughness: f64,
     /// Length of a window, in ticks.
     pub width: i64,
+    /// What clocks bend beside what is usual, in windows of `width`; none if they bend as chance has it.
+    pub trend: Option<Trend>,
 }
 
 impl Choice {
     /// The q of a clock whose frequency makes a random walk, for windows of another length.
     pub(crate) fn roughness_for(&self, width: i64) -> f64 {
         self.roughness * (width as f64 / self.width as f64).powf(1.5)
+    }
+
+    /// The trend for windows of another length.
+    pub(crate) fn trend_for(&self, width: i64) -> Option<Trend> {
+        let longer = width as f64 / self.width as f64;
+        let of_width = |Trend { roughness, around }| Trend {
+            roughness: roughness * longer.powf(1.5),
+            around: ((around as f64 / longer).round() as usize).max(1),
+        };
+        self.trend.map(of_width)
+    }
+
+    /// The same in windows of another length.
+    fn with_width(self, width: i64) -> Choice {
+        Choice { roughness: self.roughness_for(width), trend: self.trend_for(width), width, ..self }
+    }
+
+    /// The same for clocks that bend steadily, by so many steps less beside what is usual.
+    fn steadier(self, (around, steps): (usize, f64)) -> Choice {
+        Choice { trend: Some(Trend { roughness: self.roughness * STEP.powf(-steps), around }), ..self }
     }
 }
 
@@ -57,6 +80,11 @@ const LEAST: usize = 16;
 const BLOCKS: usize = 256;
 /// But a block has no more windows than that where the run is long: clocks are not to be guessed through longer gaps than they will be.
 const LONGEST_BLOCK: usize = 16;
+/// Over how many windows on either side what is usual is the mean, and by how many steps of [`STEP`] clocks bend less beside it. Chosen by hand: the mean of fewer windows scatters, over more the bends of clocks that swing
+/// differ; each takes trials of its own.
+const STEADY: [(usize, f64); 4] = [(8, 0.5), (8, 1.0), (8, 2.0), (3, 1.0)];
+/// Standard errors by which clocks that bend steadily have to predict messages better. Chosen by hand: with two, a simulated random walk came out 1.13 times as far off.
+const BETTER: f64 = 3.0;
 /// Steps of q, as factors. Chosen by hand: finer steps take more trials; two of half a step follow around the best.
 const STEP: f64 = 10.0;
 /// Most steps away from the first q. Chosen by hand: seldom reached, since the climb ends where a step brings nothing; more steps take more trials.
@@ -76,6 +104,8 @@ const ERRORS: f64 = 1.0;
 /// Rounds of reweighting ([`Problem::rounds`]). Chosen by hand: trials only compare models, so there are fewer than `network::ROUNDS`; with fewer
 /// still, solutions would be ranked that are not finished.
 const ROUNDS: &[f64] = &[4.0, 2.0, 1.0];
+/// The same for clocks that bend steadily: what is usual has to be found as well.
+const STEADY_ROUNDS: &[f64] = &[4.0, 2.0, 1.0, 1.0, 1.0];
 
 /// A view cut down to some stretches of the run.
 struct Trial<'a> {
@@ -140,6 +170,11 @@ impl<'a> Trial<'a> {
         let pick = |row: &Vec<f64>| stretches.iter().flat_map(|stretch| row[stretch.clone()].to_vec()).collect();
         let now = start.iter().map(pick).collect();
         Trial { view, cuts, windows, halves, anchors, now, stretches }
+    }
+
+    /// Length of a window, in ticks.
+    fn width(&self) -> i64 {
+        self.view.grid.width
     }
 
     /// Rows of all windows of the view again: as they were where nothing was tried.
@@ -286,6 +321,7 @@ fn estimate(trial: &Trial<'_>, like: &Problem<'_>, choice: Choice, rounds: &[f64
         anchors: &trial.anchors,
         reading: choice.reading,
         roughness: choice.roughness_for(trial.view.grid.width),
+        trend: choice.trend_for(trial.view.grid.width),
         afresh: false,
         rounds,
         cuts: &trial.cuts,
@@ -308,7 +344,8 @@ impl<'a> HeldOut<'a> {
     pub(crate) fn new(jury: &Jury<'a>, like: &Problem<'_>, choice: Choice, workers: Workers) -> HeldOut<'a> {
         // The last window of the run has messages in one half only. Sharp bends are where recorded offsets are joined.
         let like = &Problem { alike: !jury.trial.anchors.is_empty(), ..*like };
-        let estimates = workers.map(2, |half| estimate(&jury.trial, like, choice, LAST_ROUNDS, half));
+        let rounds = if choice.trend.is_some() { TREND_ROUNDS } else { LAST_ROUNDS };
+        let estimates = workers.map(2, |half| estimate(&jury.trial, like, choice, rounds, half));
         HeldOut { grid: &jury.trial.view.grid, estimates, reading: choice.reading, workers }
     }
 
@@ -343,17 +380,13 @@ pub(crate) fn select(
 /// As [`select`], by all clocks.
 fn select_by(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
     let longest = views.last()?;
-    let most = views.first().map_or(1, |view| view.grid.count);
-    let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
-    let share = (TRIED as f64 / like.windows.max(most) as f64).max(least).min(1.0);
-    let blocks = longest.grid.count.clamp(1, BLOCKS.max(most / LONGEST_BLOCK));
-    let scope = TrialScope { share, stretches: STRETCHES, blocks };
-    let jury = Jury::new(views.get(1).unwrap_or(longest), scope);
+    let (scope, jury) = scope_and_jury(views, like.windows)?;
     let mut search = ChoiceSearch { like, jury: &jury, scope, workers, tried: Vec::new() };
     let mut best = before.unwrap_or(Choice {
         reading: Reading::Edge(EDGES[FIRST_EDGE]),
         roughness: FIRST * longest.observations.precision,
         width: longest.grid.width,
+        trend: None,
     });
     let mut otherwise = false;
     // What was too long before is too long with better clocks.
@@ -365,6 +398,46 @@ fn select_by(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, wo
     }
     let choice = search.stiffest_of_the_best(longest.grid.width)?;
     Some(Selection { choice, otherwise })
+}
+
+/// The same `choice`, or clocks that bend steadily if these predict messages better: in windows of the length that was chosen, which are those of the last of `views`, or in finer ones, as far as these are among them. Works as
+/// [`select`] does.
+pub(crate) fn steady(views: &[TrialData], like: &Problem<'_>, choice: Choice, workers: Workers) -> Choice {
+    let Some(sample) = views.last().and_then(|chosen| ClockSample::of(&chosen.observations, like.fixed)) else {
+        return steady_by(views, like, choice, workers);
+    };
+    let views: Vec<TrialData> = views.iter().map(|view| sample.view(view)).collect();
+    let fixed = sample.rows(like.fixed);
+    steady_by(&views, &Problem { clocks: fixed.len(), fixed: &fixed, ..*like }, choice, workers)
+}
+
+/// As [`steady`], by all clocks.
+fn steady_by(views: &[TrialData], like: &Problem<'_>, choice: Choice, workers: Workers) -> Choice {
+    let Some((scope, jury)) = scope_and_jury(views, like.windows) else { return choice };
+    let search = ChoiceSearch { like, jury: &jury, scope, workers, tried: Vec::new() };
+    let trials: Vec<Trial<'_>> = views.iter().map(|view| Trial::new(view, &view.now, scope)).collect();
+    let of_trial = |trial| {
+        let choice = choice.with_width(Trial::width(trial));
+        STEADY.iter().map(move |steady| (trial, choice.steadier(*steady)))
+    };
+    let plain = trials.last().map(|trial| (trial, choice));
+    let all: Vec<_> = plain.into_iter().chain(trials.iter().flat_map(of_trial)).collect();
+    let mut judged = search.judge(&all).into_iter();
+    let Some((plain, _)) = judged.next() else { return choice };
+    let Some(best) = judged.max_by(|one, other| one.0.mean().total_cmp(&other.0.mean())) else { return choice };
+    let gain = best.0.gain(&plain);
+    if gain.mean > BETTER * gain.error { best.1 } else { choice }
+}
+
+/// What of a run models are tried on in these `views`, the finest first, and by what they are judged; in the finest windows of all there are so many.
+fn scope_and_jury(views: &[TrialData], windows: usize) -> Option<(TrialScope, Jury<'_>)> {
+    let longest = views.last()?;
+    let most = views.first().map_or(1, |view| view.grid.count);
+    let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
+    let share = (TRIED as f64 / windows.max(most) as f64).max(least).min(1.0);
+    let blocks = longest.grid.count.clamp(1, BLOCKS.max(most / LONGEST_BLOCK));
+    let scope = TrialScope { share, stretches: STRETCHES, blocks };
+    Some((scope, Jury::new(views.get(1).unwrap_or(longest), scope)))
 }
 
 /// Judges one choice after the other.
@@ -381,7 +454,8 @@ impl ChoiceSearch<'_> {
     fn judge(&self, trials: &[(&Trial<'_>, Choice)]) -> Vec<(Score, Choice)> {
         let half = |job: usize| {
             let ((trial, choice), half) = (trials[job / 2], job % 2);
-            let offsets = estimate(trial, self.like, choice, ROUNDS, half);
+            let rounds = if choice.trend.is_some() { STEADY_ROUNDS } else { ROUNDS };
+            let offsets = estimate(trial, self.like, choice, rounds, half);
             let seen = self.jury.seen(&trial.view.grid, &offsets);
             self.jury.judge_half(&self.jury.trial.halves, half, &seen, choice.reading, Workers::ONE)
         };

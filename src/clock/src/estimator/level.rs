@@ -10,7 +10,7 @@ use crate::clock_map::ClockMap;
 use crate::estimator::observed_windows;
 use crate::grid::Grid;
 use crate::latencies::Reading;
-use crate::network::{LAST_ROUNDS, Problem, ROUNDS};
+use crate::network::{LAST_ROUNDS, Problem, ROUNDS, TREND_ROUNDS};
 use crate::observations::{Observations, Offsets};
 use crate::steps::may_step;
 use crate::view::TrialData;
@@ -64,6 +64,7 @@ impl Estimator {
             anchors: &anchors,
             reading: Reading::Mode,
             roughness: 10.0 * seen.floor,
+            trend: None,
             afresh,
             rounds: ROUNDS,
             leaning: self.model == Method::Network,
@@ -91,6 +92,9 @@ impl Estimator {
         let done = self.settled;
         let finest = Problem { windows: grid.count, observations: &seen, anchors: &anchors, ..problem };
         let jumping = self.settle(&finest, &solved, coarser.as_ref(), &grid, &now);
+        if self.settled && !done && self.doubtful.is_empty() {
+            self.choose_steadiness(table, &grid, &finest, map);
+        }
         if done {
             solved = self.conclude(&problem, solved, tables, &grid, &now, map);
         }
@@ -220,6 +224,10 @@ impl Estimator {
         }
         let width = plan.coarser.as_ref().map_or(grid.width, |view| view.grid.width);
         (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(width));
+        problem.trend = choice.trend_for(width);
+        if problem.trend.is_some() {
+            problem.rounds = TREND_ROUNDS;
+        }
         plan
     }
 
@@ -256,10 +264,22 @@ impl Estimator {
             Problem { roughness: choice.roughness_for(grid.width), ..*finest }.solve(now)
         });
         self.suspect(fine.as_ref().unwrap_or(solved), &seen.component, grid, seen.precision);
+        self.ask_for_choice(grid);
+        fine.filter(|_| !self.doubtful.is_empty())
+    }
+
+    /// Of the last look, in the windows of `grid`, the windows that were chosen are asked for.
+    fn ask_for_choice(&mut self, grid: &Grid) {
         if let Some(choice) = self.choice {
             self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
         }
-        fine.filter(|_| !self.doubtful.is_empty())
+    }
+
+    /// Whether settled clocks that do not jump bend steadily, and if so in which windows, by the last look at messages in the finest ones, which are those of `grid`.
+    fn choose_steadiness(&mut self, table: &BoundTable, grid: &Grid, finest: &Problem<'_>, map: &ClockMap) {
+        let Some(choice) = self.choice.filter(|_| self.model == Method::Network) else { return };
+        self.choice = Some(self.steady(table, grid, finest, choice, map));
+        self.ask_for_choice(grid);
     }
 
     /// Takes the windows of `grid` as those of the clocks so far; in the first ones, whole parts of the corrections become constants.

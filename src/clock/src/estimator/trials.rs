@@ -6,7 +6,7 @@ use crate::grid::Grid;
 use crate::latencies::Reading;
 use crate::network::Problem;
 use crate::observations::{Observations, Offsets};
-use crate::selection::{Choice, Selection, select};
+use crate::selection::{Choice, Selection, select, steady};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 
@@ -38,8 +38,31 @@ impl Estimator {
                 _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
             })
             .collect();
-        let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
+        let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width, trend: None };
         select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
+    }
+
+    /// The same `choice`, or clocks that bend steadily if these predict messages better, in the windows that were chosen or finer ones.
+    pub(super) fn steady(
+        &self,
+        table: &BoundTable,
+        grid: &Grid,
+        like: &Problem<'_>,
+        choice: Choice,
+        map: &ClockMap,
+    ) -> Choice {
+        let chosen = (choice.width as f64 / grid.width as f64).round().max(1.0) as usize;
+        let between = COARSER.iter().map(|factor| factor / self.spare).filter(|factor| *factor > 1);
+        let finer = std::iter::once(1).chain(between).filter(|factor| *factor < chosen);
+        let factors: Vec<usize> = finer.chain(std::iter::once(chosen)).collect();
+        let views: Vec<TrialData> = factors
+            .into_iter()
+            .map(|factor| match factor {
+                1 => self.as_seen(table, grid, like, map),
+                _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), None, map),
+            })
+            .collect();
+        steady(&views, like, choice, self.workers)
     }
 
     /// The messages of `table` in the windows of `grid`: those of the problem, unless fewer of them count in windows so short.
