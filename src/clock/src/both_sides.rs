@@ -387,7 +387,7 @@ pub(crate) fn of_ends(table: &BoundTable, takes: i64) -> Option<BoundTable> {
 fn usual_half_trip(table: &BoundTable) -> Option<f64> {
     let shortest = |(&(a, b), there): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a)).filter(|_| a < b)?;
-        let trips = there.beside(back).map(|(_, there, back)| there.distance.saturating_add(back.distance));
+        let trips = there.beside(back).map(|(there, back)| there.distance.saturating_add(back.distance));
         trips.min().map(|trip| trip as f64 / 2.0)
     };
     let mut all: Vec<f64> = table.pairs.iter().filter_map(shortest).collect();

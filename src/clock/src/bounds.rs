@@ -98,11 +98,11 @@ impl DirectedBounds {
     }
 
     /// Those of windows in which `back` has one as well, and these.
-    pub(crate) fn beside<'a>(&'a self, back: &'a DirectedBounds) -> impl Iterator<Item = (u32, &'a Bound, &'a Bound)> {
+    pub(crate) fn beside<'a>(&'a self, back: &'a DirectedBounds) -> impl Iterator<Item = (&'a Bound, &'a Bound)> {
         let mut others = back.windows.iter().peekable();
         self.windows.iter().filter_map(move |(window, bound)| {
             while others.next_if(|other| other.0 < *window).is_some() {}
-            others.peek().filter(|other| other.0 == *window).map(|other| (*window, bound, &other.1))
+            others.peek().filter(|other| other.0 == *window).map(|other| (bound, &other.1))
         })
     }
 

@@ -95,25 +95,14 @@ impl Delays {
         let density = self.density();
         let mut totals = Totals::default();
         for excesses in excesses {
-            let shares = density.shares(excesses);
-            for (part, (numbers, sums)) in totals.iter_mut().enumerate() {
-                for lane in 0..LANES {
-                    numbers[lane] += shares[part][lane];
-                    sums[lane] += shares[part][lane] * excesses[lane];
-                }
-            }
+            add(&mut totals, &density.shares(excesses), excesses);
         }
         if !rest.is_empty() {
             let excesses = filled_up(rest);
             let mut shares = density.shares(&excesses);
             // The others count for nothing.
             shares.iter_mut().for_each(|part| part[rest.len()..].fill(0.0));
-            for (part, (numbers, sums)) in totals.iter_mut().enumerate() {
-                for lane in 0..LANES {
-                    numbers[lane] += shares[part][lane];
-                    sums[lane] += shares[part][lane] * excesses[lane];
-                }
-            }
+            add(&mut totals, &shares, &excesses);
         }
         totals.map(|(numbers, sums)| (f64::from(numbers.iter().sum::<f32>()), f64::from(sums.iter().sum::<f32>())))
     }
@@ -135,9 +124,8 @@ impl Delays {
     }
 
     fn density(&self) -> Density {
-        let [.., (share, mean)] = self.parts;
-        let (height, rate) = (share / mean, 1.0 / mean);
-        let others = [0, 1].map(|part| self.parts[part]);
+        let [quickest, quick, (share, mean)] = self.parts;
+        let (others, height, rate) = ([quickest, quick], share / mean, 1.0 / mean);
         Density {
             height,
             rate,
@@ -174,6 +162,17 @@ const LANES: usize = 8;
 
 /// By part, how many excesses belong to it, and their sum.
 type Totals = [([f32; LANES], [f32; LANES]); PARTS];
+
+/// Adds excesses, of which so much belongs to each part.
+#[inline(always)]
+fn add(totals: &mut Totals, shares: &[[f32; LANES]; PARTS], excesses: &[f32; LANES]) {
+    for ((numbers, sums), shares) in totals.iter_mut().zip(shares) {
+        for lane in 0..LANES {
+            numbers[lane] += shares[lane];
+            sums[lane] += shares[lane] * excesses[lane];
+        }
+    }
+}
 
 /// Fewer values than are worked on at once, with zeros behind them: all at once are hardly slower than one.
 #[inline(always)]

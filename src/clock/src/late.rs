@@ -37,8 +37,8 @@ pub(super) fn late_directions(table: &BoundTable, resolution: u64) -> BTreeSet<(
         }
         let is_message = |bound: &Bound| bound.kind.is_message();
         trips.clear();
-        let both = there.beside(back).filter(|(_, there, back)| is_message(there) && is_message(back));
-        trips.extend(both.map(|(_, there, back)| there.distance.saturating_add(back.distance)));
+        let both = there.beside(back).filter(|(there, back)| is_message(there) && is_message(back));
+        trips.extend(both.map(|(there, back)| there.distance.saturating_add(back.distance)));
         let middle = trips.len() / 2;
         if trips.len() >= OFTEN && *trips.select_nth_unstable(middle).1 > long {
             late.extend([(a, b), (b, a)]);
@@ -115,7 +115,7 @@ fn lasting(trips: &[i64]) -> f64 {
 
 /// Round trips of messages in the same window, in ticks.
 fn trips(there: &DirectedBounds, back: &DirectedBounds) -> Vec<i64> {
-    there.beside(back).map(|(_, there, back)| there.distance.saturating_add(back.distance)).collect()
+    there.beside(back).map(|(there, back)| there.distance.saturating_add(back.distance)).collect()
 }
 
 /// Round trips of messages there and the nearest ones back, in ticks: both are rarely waited for in the same window.

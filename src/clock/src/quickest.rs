@@ -19,9 +19,9 @@ pub fn half_trip(table: &BoundTable) -> Option<f64> {
     let mut quickest: Option<(f64, f64)> = None;
     for (&(a, b), there) in table.pairs.iter().filter(|((a, b), _)| a < b) {
         let Some(back) = table.pairs.get(&(b, a)) else { continue };
-        let both = there.beside(back).filter(|(_, there, back)| there.kind.is_message() && back.kind.is_message());
+        let both = there.beside(back).filter(|(there, back)| there.kind.is_message() && back.kind.is_message());
         let mut trips: Vec<f64> =
-            both.map(|(_, there, back)| (there.distance as f64 + back.distance as f64) / 2.0).collect();
+            both.map(|(there, back)| (there.distance as f64 + back.distance as f64) / 2.0).collect();
         trips.sort_unstable_by(f64::total_cmp);
         if let (Some(&least), Some(&tenth)) = (trips.first(), trips.get(trips.len() / QUICK))
             && trips.len() >= FEWEST

@@ -1,6 +1,6 @@
 //! How clocks usually bend.
 //!
-//! A clock whose frequency makes a random walk bends around each window as chance has it; the second difference of its correction is held to zero. But where a clock is slewed, or swings, it bends around a window
+//! A clock whose frequency makes a random walk bends around each window as chance has it; the second difference of its correction is held to zero. But where a clock swings, it bends around a window
 //! about as it does around the windows beside it: then what it bends beside that is much less, and where messages say little, it goes on bending. What is usual is the mean over some windows on either side, of which those
 //! that differ much from it lose weight, as where a clock jumps.
 
