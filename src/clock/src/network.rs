@@ -472,4 +472,4 @@ pub(super) fn memory(slopes: &[f64], mean: f64) -> Option<f64> {
 
 #[cfg(test)]
 #[path = "network_tests.rs"]
-mod tests;
+pub(crate) mod tests;

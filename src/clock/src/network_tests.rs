@@ -124,7 +124,8 @@ fn a_jump_stays_sharp() {
 }
 
 /// Numbers from 0 to 1, the same ones for the same seed.
-fn random(seed: u64) -> impl FnMut() -> f64 {
+/// Numbers from 0 to 1 that look like chance.
+pub(crate) fn random(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
     move || {
         // Xorshift.
@@ -155,7 +156,9 @@ fn solve_both(seen: &Observations, truth: &Offsets) -> (Offsets, Option<Offsets>
     let problem = Problem { reading, roughness, ..problem };
     let plain = problem.solve(truth);
     let choice = Choice { reading, roughness, width: grid.width, trend: None };
-    let trend = steady(&[view(plain.clone())], &problem, choice, Workers::ONE).trend_for(grid.width);
+    let steady =
+        steady(&[view(plain.clone())], &problem, choice, Workers::ONE).filter(|steady| steady.gain.is_no_chance());
+    let trend = steady.and_then(|steady| steady.choice.trend_for(grid.width));
     (plain, trend.map(|_| Problem { trend, rounds: TREND_ROUNDS, ..problem }.solve(truth)))
 }
 

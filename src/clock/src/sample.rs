@@ -5,6 +5,8 @@ use super::anchor::{Anchor, RecordedLevels};
 use super::graph::components;
 use super::observations::{Observations, Offsets, OneWay, TwoWay};
 use super::view::TrialData;
+use super::waits::QuickestWaits;
+use super::windows::BoundTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -73,6 +75,27 @@ impl ClockSample {
         self.clocks.iter().filter_map(|clock| of_all.get(*clock as usize)).cloned().collect()
     }
 
+    /// The same to be changed.
+    pub(super) fn rows_of<'a, T>(&self, of_all: &'a mut [T]) -> Vec<&'a mut T> {
+        let with_clock = of_all.iter_mut().enumerate();
+        with_clock.filter(|(clock, _)| self.place(*clock as u32).is_some()).map(|(_, row)| row).collect()
+    }
+
+    /// The bounds between these clocks.
+    pub(super) fn table(&self, of_all: &BoundTable) -> BoundTable {
+        let between = |from: u32, to: u32| self.pair((from, to)).is_some();
+        let pairs = of_all.pairs.iter().filter(|(pair, _)| between(pair.0, pair.1));
+        let classes = of_all.waits.classes.iter().filter(|(class, _)| between(class.from, class.to));
+        BoundTable {
+            pairs: pairs.map(|(pair, bounds)| (*pair, bounds.clone())).collect(),
+            shared: of_all.shared.clone(),
+            waits: QuickestWaits {
+                classes: classes.map(|(class, bounds)| (*class, bounds.clone())).collect(),
+                ..of_all.waits
+            },
+        }
+    }
+
     /// What these clocks observe of each other.
     pub(super) fn view(&self, view: &TrialData) -> TrialData {
         let all = &view.observations;
@@ -114,7 +137,9 @@ impl ClockSample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::Bound;
     use crate::grid::Grid;
+    use crate::kind::BoundKind;
 
     /// Clocks with messages in both directions in so many windows of each of some pairs.
     fn observed(links: impl IntoIterator<Item = (u32, u32, u32)>) -> Observations {
@@ -144,6 +169,24 @@ mod tests {
         assert_eq!(sample.clocks, (50..50 + MOST as u32).collect::<Vec<_>>());
         let rows: Vec<usize> = sample.rows(&(0..100).collect::<Vec<_>>());
         assert_eq!(rows, (50..50 + MOST).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn bounds_and_rows_are_those_of_its_clocks() {
+        let chain = (0..99).map(|clock| (clock, clock + 1, 2 + clock));
+        let sample = ClockSample::of(&observed(chain), &fixed(100, 50)).unwrap();
+        let mut table = BoundTable::default();
+        for clock in 0..99 {
+            let bound = Bound { distance: 5, at: 7, kind: BoundKind::MESSAGE };
+            table.pairs.entry((clock, clock + 1)).or_default().add(0, bound, 1);
+        }
+        let last = 50 + MOST as u32 - 1;
+        let pairs: Vec<_> = sample.table(&table).pairs.into_keys().collect();
+        assert_eq!(pairs, (50..last).map(|clock| (clock, clock + 1)).collect::<Vec<_>>());
+        let mut rows: Vec<u32> = (0..100).collect();
+        sample.rows_of(&mut rows).into_iter().for_each(|row| *row += 1000);
+        let changed = (0..100).map(|clock| if (50..=last).contains(&clock) { clock + 1000 } else { clock });
+        assert_eq!(rows, changed.collect::<Vec<_>>());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! surer bounds, finer ones follow the clocks. All are judged by the same messages, those of the *jury*.
 
 use super::anchor::Anchor;
-use super::evidence::{DelayModel, Score, Stretches};
+use super::evidence::{DelayModel, Gain, Score, Stretches};
 use super::grid::Grid;
 use super::latencies::{Latencies, Reading, Travels};
 use super::network::{LAST_ROUNDS, Problem, TREND_ROUNDS};
@@ -83,8 +83,6 @@ const LONGEST_BLOCK: usize = 16;
 /// Over how many windows on either side what is usual is the mean, and by how many steps of [`STEP`] clocks bend less beside it. Chosen by hand: the mean of fewer windows scatters, over more the bends of clocks that swing
 /// differ; each takes trials of its own.
 const STEADY: [(usize, f64); 4] = [(8, 0.5), (8, 1.0), (8, 2.0), (3, 1.0)];
-/// Standard errors by which clocks that bend steadily have to predict messages better. Chosen by hand: with two, a simulated random walk came out 1.13 times as far off.
-const BETTER: f64 = 3.0;
 /// Steps of q, as factors. Chosen by hand: finer steps take more trials; two of half a step follow around the best.
 const STEP: f64 = 10.0;
 /// Most steps away from the first q. Chosen by hand: seldom reached, since the climb ends where a step brings nothing; more steps take more trials.
@@ -167,9 +165,15 @@ impl<'a> Trial<'a> {
             part.levels.anchors.clone_from(&anchors);
             part
         });
-        let pick = |row: &Vec<f64>| stretches.iter().flat_map(|stretch| row[stretch.clone()].to_vec()).collect();
-        let now = start.iter().map(pick).collect();
-        Trial { view, cuts, windows, halves, anchors, now, stretches }
+        let mut trial = Trial { view, cuts, windows, halves, anchors, now: Offsets::new(), stretches };
+        trial.now = trial.picked(start);
+        trial
+    }
+
+    /// Of rows of all windows of the view those that are tried.
+    fn picked(&self, rows: &Offsets) -> Offsets {
+        let pick = |row: &Vec<f64>| self.stretches.iter().flat_map(|stretch| row[stretch.clone()].to_vec()).collect();
+        rows.iter().map(pick).collect()
     }
 
     /// Length of a window, in ticks.
@@ -314,7 +318,14 @@ impl<'a> Jury<'a> {
 }
 
 /// Clocks that are estimated by `choice` from one half of what is tried, on all windows of the view; by one thread, since others are worked on.
-fn estimate(trial: &Trial<'_>, like: &Problem<'_>, choice: Choice, rounds: &[f64], half: usize) -> Offsets {
+fn estimate(
+    trial: &Trial<'_>,
+    start: &Offsets,
+    like: &Problem<'_>,
+    choice: Choice,
+    rounds: &[f64],
+    half: usize,
+) -> Offsets {
     let problem = Problem {
         windows: trial.windows,
         observations: &trial.halves[half],
@@ -328,7 +339,7 @@ fn estimate(trial: &Trial<'_>, like: &Problem<'_>, choice: Choice, rounds: &[f64
         workers: Workers::ONE,
         ..*like
     };
-    trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now))
+    trial.whole(&problem.solve_to(Tolerance::STEP, start))
 }
 
 /// Clocks that are estimated by a choice, each half of the messages from the other.
@@ -342,10 +353,31 @@ pub(crate) struct HeldOut<'a> {
 impl<'a> HeldOut<'a> {
     /// The clocks by the messages of a jury of all.
     pub(crate) fn new(jury: &Jury<'a>, like: &Problem<'_>, choice: Choice, workers: Workers) -> HeldOut<'a> {
+        HeldOut::beginning(&jury.trial.now, jury, like, choice, workers)
+    }
+
+    /// The same if clocks begin as these ones, which are in all windows of the jury's view.
+    pub(crate) fn from(
+        start: &Offsets,
+        jury: &Jury<'a>,
+        like: &Problem<'_>,
+        choice: Choice,
+        workers: Workers,
+    ) -> HeldOut<'a> {
+        HeldOut::beginning(&jury.trial.picked(start), jury, like, choice, workers)
+    }
+
+    fn beginning(
+        start: &Offsets,
+        jury: &Jury<'a>,
+        like: &Problem<'_>,
+        choice: Choice,
+        workers: Workers,
+    ) -> HeldOut<'a> {
         // The last window of the run has messages in one half only. Sharp bends are where recorded offsets are joined.
         let like = &Problem { alike: !jury.trial.anchors.is_empty(), ..*like };
         let rounds = if choice.trend.is_some() { TREND_ROUNDS } else { LAST_ROUNDS };
-        let estimates = workers.map(2, |half| estimate(&jury.trial, like, choice, rounds, half));
+        let estimates = workers.map(2, |half| estimate(&jury.trial, start, like, choice, rounds, half));
         HeldOut { grid: &jury.trial.view.grid, estimates, reading: choice.reading, workers }
     }
 
@@ -400,9 +432,18 @@ fn select_by(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, wo
     Some(Selection { choice, otherwise })
 }
 
-/// The same `choice`, or clocks that bend steadily if these predict messages better: in windows of the length that was chosen, which are those of the last of `views`, or in finer ones, as far as these are among them. Works as
-/// [`select`] does.
-pub(crate) fn steady(views: &[TrialData], like: &Problem<'_>, choice: Choice, workers: Workers) -> Choice {
+/// How clocks bend steadily, and whether they do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Steadiness {
+    /// The model that predicts messages best of those of clocks that bend steadily.
+    pub choice: Choice,
+    /// How much better it does so than that of clocks that bend as chance has it.
+    pub gain: Gain,
+}
+
+/// Of clocks that bend steadily the model that predicts messages best, beside the `choice`: in windows of the length that was chosen, which are those of the last of `views`, or in finer ones, as far as these are among them.
+/// Works as [`select`] does.
+pub(crate) fn steady(views: &[TrialData], like: &Problem<'_>, choice: Choice, workers: Workers) -> Option<Steadiness> {
     let Some(sample) = views.last().and_then(|chosen| ClockSample::of(&chosen.observations, like.fixed)) else {
         return steady_by(views, like, choice, workers);
     };
@@ -412,8 +453,8 @@ pub(crate) fn steady(views: &[TrialData], like: &Problem<'_>, choice: Choice, wo
 }
 
 /// As [`steady`], by all clocks.
-fn steady_by(views: &[TrialData], like: &Problem<'_>, choice: Choice, workers: Workers) -> Choice {
-    let Some((scope, jury)) = scope_and_jury(views, like.windows) else { return choice };
+fn steady_by(views: &[TrialData], like: &Problem<'_>, choice: Choice, workers: Workers) -> Option<Steadiness> {
+    let (scope, jury) = scope_and_jury(views, like.windows)?;
     let search = ChoiceSearch { like, jury: &jury, scope, workers, tried: Vec::new() };
     let trials: Vec<Trial<'_>> = views.iter().map(|view| Trial::new(view, &view.now, scope)).collect();
     let of_trial = |trial| {
@@ -423,10 +464,9 @@ fn steady_by(views: &[TrialData], like: &Problem<'_>, choice: Choice, workers: W
     let plain = trials.last().map(|trial| (trial, choice));
     let all: Vec<_> = plain.into_iter().chain(trials.iter().flat_map(of_trial)).collect();
     let mut judged = search.judge(&all).into_iter();
-    let Some((plain, _)) = judged.next() else { return choice };
-    let Some(best) = judged.max_by(|one, other| one.0.mean().total_cmp(&other.0.mean())) else { return choice };
-    let gain = best.0.gain(&plain);
-    if gain.mean > BETTER * gain.error { best.1 } else { choice }
+    let (plain, _) = judged.next()?;
+    let (best, choice) = judged.max_by(|one, other| one.0.mean().total_cmp(&other.0.mean()))?;
+    Some(Steadiness { choice, gain: best.gain(&plain) })
 }
 
 /// What of a run models are tried on in these `views`, the finest first, and by what they are judged; in the finest windows of all there are so many.
@@ -455,7 +495,7 @@ impl ChoiceSearch<'_> {
         let half = |job: usize| {
             let ((trial, choice), half) = (trials[job / 2], job % 2);
             let rounds = if choice.trend.is_some() { STEADY_ROUNDS } else { ROUNDS };
-            let offsets = estimate(trial, self.like, choice, rounds, half);
+            let offsets = estimate(trial, &trial.now, self.like, choice, rounds, half);
             let seen = self.jury.seen(&trial.view.grid, &offsets);
             self.jury.judge_half(&self.jury.trial.halves, half, &seen, choice.reading, Workers::ONE)
         };

@@ -1,5 +1,6 @@
 //! One level: what the messages say in windows of one length, the clocks that this makes, and what comes next.
 
+use super::descent::{FinestLook, on_grid};
 use super::start::{begin, moved};
 use super::waits::goes_one_way;
 use super::{COARSE, Decision, Estimator, FIRST, STRAYED, UNKNOWN, groups, unmeasured, whole};
@@ -38,6 +39,14 @@ struct LevelPlan {
     coarser: Option<TrialData>,
 }
 
+/// With what the next look begins, in the finest windows, if that is not what was solved.
+enum Beginning {
+    /// The same clocks, of which some seem to jump.
+    Jumping(Offsets),
+    /// Other clocks.
+    Elsewhere(Offsets),
+}
+
 impl Estimator {
     /// One level.
     pub(super) fn step(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
@@ -48,14 +57,14 @@ impl Estimator {
         let now = self.interpolated(&grid, clocks);
         let prepared = self.prepared(table, &grid, &now, map);
         // Clocks that coarse windows tell nothing of begin with what waits tell.
-        let beginning = !self.begun && prepared.is_some() && !table.waits.classes.is_empty();
-        self.begun |= beginning;
-        self.one_way |= beginning && goes_one_way(table);
+        let first = !self.begun && prepared.is_some() && !table.waits.classes.is_empty();
+        self.begun |= first;
+        self.one_way |= first && goes_one_way(table);
         self.too_slow |= self.one_way && unmeasured(map) && are_never_so_slow(table, &now, self.resolution);
         let tables = (table, prepared.as_ref());
         let (seen, anchors) = self.observations(prepared.as_ref().unwrap_or(table), &grid, &now, map);
         let fixed = self.fixed(&seen, map);
-        let afresh = self.asked <= FINER || beginning;
+        let afresh = self.asked <= FINER || first;
         let mut problem = Problem {
             clocks,
             windows: grid.count,
@@ -76,7 +85,7 @@ impl Estimator {
             workers: self.workers,
         };
         self.measure_rings(&mut problem, &grid, &now);
-        let plan = match self.asked >= self.finest && !beginning {
+        let plan = match self.asked >= self.finest && !first {
             true => self.plan(&mut problem, tables, &grid, &now, map),
             false => LevelPlan::default(),
         };
@@ -91,18 +100,20 @@ impl Estimator {
         let mut solved = lines.unwrap_or_else(|| begin(&mut problem, start, unknown));
         let done = self.settled;
         let finest = Problem { windows: grid.count, observations: &seen, anchors: &anchors, ..problem };
-        let jumping = self.settle(&finest, &solved, coarser.as_ref(), &grid, &now);
-        if self.settled && !done && self.doubtful.is_empty() {
-            self.choose_steadiness(table, &grid, &finest, map);
-        }
+        let look = FinestLook { table, grid: &grid, problem: &finest, map };
+        let beginning = self.settle(&look, &solved, coarser.as_ref(), &now);
         if done {
             solved = self.conclude(&problem, solved, tables, &grid, &now, map);
         }
         (self.offsets, self.observations) = (solved, seen);
-        let grid = match (jumping, coarser) {
-            (Some(fine), view) => {
+        let grid = match (beginning, coarser) {
+            (Some(Beginning::Jumping(fine)), view) => {
                 let chosen = std::mem::replace(&mut self.offsets, fine);
                 self.without_jumps = view.map(|view| (view.grid, chosen));
+                grid
+            }
+            (Some(Beginning::Elsewhere(clocks)), _) => {
+                self.offsets = clocks;
                 grid
             }
             (None, Some(view)) => {
@@ -231,16 +242,16 @@ impl Estimator {
         plan
     }
 
-    /// Finds out whether these are the clocks: what was the quickest message of a window is another one with clocks that drift otherwise. If they are, it looks for jumps, in the windows of `grid`,
-    /// of which `finest` is the problem; returns the clocks in these windows if some seem to jump that were solved in `coarser` ones.
+    /// Finds out whether these are the clocks: what was the quickest message of a window is another one with clocks that drift otherwise. If they are, it finds out whether they are elsewhere, jump or bend steadily;
+    /// returns with what the next look begins if that is not what was `solved`, in `coarser` windows than the finest ones if these were chosen.
     fn settle(
         &mut self,
-        finest: &Problem<'_>,
+        look: &FinestLook<'_>,
         solved: &Offsets,
         coarser: Option<&TrialData>,
-        grid: &Grid,
         now: &Offsets,
-    ) -> Option<Offsets> {
+    ) -> Option<Beginning> {
+        let &FinestLook { grid, problem: finest, .. } = look;
         if self.model != Method::Network {
             self.settled = self.at_finest > 0;
             return None;
@@ -254,6 +265,8 @@ impl Estimator {
         if !self.settled {
             return None;
         }
+        let in_finest = coarser.map(|view| on_grid(solved, &view.grid, grid));
+        let in_finest = in_finest.as_ref().unwrap_or(solved);
         // Jumps show in the finest windows, but something of them in the chosen ones as well.
         let least = self.jump_limits().clear * seen.precision;
         let fine = coarser.zip(self.choice).map(|(view, choice)| {
@@ -265,21 +278,21 @@ impl Estimator {
         });
         self.suspect(fine.as_ref().unwrap_or(solved), &seen.component, grid, seen.precision);
         self.ask_for_choice(grid);
-        fine.filter(|_| !self.doubtful.is_empty())
+        if !self.doubtful.is_empty() {
+            return fine.map(Beginning::Jumping);
+        }
+        if let Some(clocks) = self.elsewhere(look, in_finest) {
+            (self.settled, self.at_finest, self.finest) = (false, 1, self.supported);
+            return Some(Beginning::Elsewhere(clocks));
+        }
+        self.choose_steadiness(look, in_finest).map(Beginning::Elsewhere)
     }
 
     /// Of the last look, in the windows of `grid`, the windows that were chosen are asked for.
-    fn ask_for_choice(&mut self, grid: &Grid) {
+    pub(super) fn ask_for_choice(&mut self, grid: &Grid) {
         if let Some(choice) = self.choice {
             self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
         }
-    }
-
-    /// Whether settled clocks that do not jump bend steadily, and if so in which windows, by the last look at messages in the finest ones, which are those of `grid`.
-    fn choose_steadiness(&mut self, table: &BoundTable, grid: &Grid, finest: &Problem<'_>, map: &ClockMap) {
-        let Some(choice) = self.choice.filter(|_| self.model == Method::Network) else { return };
-        self.choice = Some(self.steady(table, grid, finest, choice, map));
-        self.ask_for_choice(grid);
     }
 
     /// Takes the windows of `grid` as those of the clocks so far; in the first ones, whole parts of the corrections become constants.

@@ -3,6 +3,7 @@
 mod bridges;
 mod collectives;
 mod conclusion;
+mod descent;
 mod finest;
 mod joined;
 mod jumps;
@@ -105,6 +106,8 @@ pub struct Estimator {
     at_finest: usize,
     /// Whether the model is chosen and the clocks are nearly right.
     settled: bool,
+    /// Whether it was found out if they are elsewhere.
+    sought_again: bool,
     /// [`Observations::precision`] in the finest windows.
     precision: f64,
     jumps: JumpLimits,
@@ -193,6 +196,7 @@ impl Estimator {
             finest: 1,
             at_finest: 0,
             settled: false,
+            sought_again: false,
             precision: 1.0,
             jumps: JumpLimits::default(),
             choice: None,

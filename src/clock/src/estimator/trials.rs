@@ -1,12 +1,13 @@
 //! Messages in windows of several lengths, by which a model is chosen.
 
+use super::descent::FinestLook;
 use super::{Estimator, UNKNOWN};
 use crate::clock_map::ClockMap;
 use crate::grid::Grid;
 use crate::latencies::Reading;
 use crate::network::Problem;
 use crate::observations::{Observations, Offsets};
-use crate::selection::{Choice, Selection, select, steady};
+use crate::selection::{Choice, Selection, Steadiness, select, steady};
 use crate::view::TrialData;
 use crate::windows::BoundTable;
 
@@ -42,15 +43,9 @@ impl Estimator {
         select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
     }
 
-    /// The same `choice`, or clocks that bend steadily if these predict messages better, in the windows that were chosen or finer ones.
-    pub(super) fn steady(
-        &self,
-        table: &BoundTable,
-        grid: &Grid,
-        like: &Problem<'_>,
-        choice: Choice,
-        map: &ClockMap,
-    ) -> Choice {
+    /// Of clocks that bend steadily the model that predicts messages best, in the windows of the `choice` or finer ones.
+    pub(super) fn steady(&self, look: &FinestLook<'_>, choice: Choice) -> Option<Steadiness> {
+        let &FinestLook { table, grid, problem: like, map } = look;
         let chosen = (choice.width as f64 / grid.width as f64).round().max(1.0) as usize;
         let between = COARSER.iter().map(|factor| factor / self.spare).filter(|factor| *factor > 1);
         let finer = std::iter::once(1).chain(between).filter(|factor| *factor < chosen);
@@ -66,7 +61,7 @@ impl Estimator {
     }
 
     /// The messages of `table` in the windows of `grid`: those of the problem, unless fewer of them count in windows so short.
-    fn as_seen(&self, table: &BoundTable, grid: &Grid, problem: &Problem<'_>, map: &ClockMap) -> TrialData {
+    pub(super) fn as_seen(&self, table: &BoundTable, grid: &Grid, problem: &Problem<'_>, map: &ClockMap) -> TrialData {
         let window = grid.width as f64 / self.resolution as f64;
         if self.grid.is_none() || self.limits.longest_delay(window) != self.limits.delay {
             return self.view(table, *grid, map);
@@ -95,7 +90,11 @@ impl Estimator {
 
     /// Messages in some windows, and the clocks so far.
     pub(super) fn view(&self, table: &BoundTable, grid: Grid, map: &ClockMap) -> TrialData {
-        let now = self.interpolated(&grid, map.bases.len());
+        self.view_by(self.interpolated(&grid, map.bases.len()), table, grid, map)
+    }
+
+    /// Messages in some windows, and the clocks by which they were seen.
+    pub(super) fn view_by(&self, now: Offsets, table: &BoundTable, grid: Grid, map: &ClockMap) -> TrialData {
         let prepared = self.prepared(table, &grid, &now, map);
         let table = prepared.as_ref().unwrap_or(table);
         let [unknown, delay] = [UNKNOWN, self.limits.delay].map(|seconds| seconds * self.resolution as f64);
