@@ -15,6 +15,7 @@ use crate::network::Problem;
 use crate::observations::Offsets;
 use crate::sample::ClockSample;
 use crate::selection::{Choice, HeldOut, Jury};
+use crate::view::TrialData;
 use crate::windows::BoundTable;
 
 /// A look at messages in the finest windows.
@@ -28,6 +29,23 @@ pub(super) struct FinestLook<'a> {
     pub(super) problem: &'a Problem<'a>,
     /// The clocks.
     pub(super) map: &'a ClockMap,
+    /// Those of them that decide for all, if that is not all of them. The table and the problem are then theirs, but for the observations.
+    pub(super) sample: Option<&'a ClockSample>,
+}
+
+impl FinestLook<'_> {
+    /// Of all clocks, what belongs to those that decide.
+    fn rows(&self, of_all: &Offsets) -> Offsets {
+        self.sample.map_or_else(|| of_all.clone(), |sample| sample.rows(of_all))
+    }
+
+    /// The same of observations.
+    fn part(&self, view: TrialData) -> TrialData {
+        match self.sample {
+            Some(sample) => sample.view(&view),
+            None => view,
+        }
+    }
 }
 
 /// Clocks that begin in one place, in the finest windows, and go by one model.
@@ -84,31 +102,37 @@ impl Estimator {
         if self.one_way || self.around {
             return None;
         }
-        let FinestLook { table, problem, .. } = *look;
-        let sample = ClockSample::of(problem.observations, problem.fixed);
-        let some = sample.as_ref().map(|sample| sample.table(table));
-        let part = FinestLook { table: some.as_ref().unwrap_or(table), ..*look };
-        let again = self.corrected(&part, found, sample.as_ref());
-        let rows_of = |rows: &Offsets| sample.as_ref().map_or_else(|| rows.clone(), |sample| sample.rows(rows));
-        let starts = [&again, settled.start].map(rows_of);
-        if moved(&starts[0], &starts[1]) <= apart * self.precision {
-            return None;
-        }
-        let view = self.as_seen(part.table, look.grid, problem, look.map);
-        let of_sample = sample.as_ref().map(|sample| sample.view(&view));
-        let view = of_sample.unwrap_or(view);
-        let fixed = sample.as_ref().map(|sample| sample.rows(problem.fixed));
-        let fixed = fixed.as_deref().unwrap_or(problem.fixed);
-        let like = Problem { clocks: fixed.len(), fixed, ..*problem };
-        let jury = Jury::of_all(&view);
-        let held_out = |start, choice| HeldOut::from(start, &jury, &like, choice, self.workers).judge(&jury);
-        let gain = held_out(&starts[0], found.choice).gain(&held_out(&starts[1], settled.choice));
-        enough(&gain).then(|| if sample.is_some() { self.corrected(look, found, None) } else { again })
+        let is_better = |look: &FinestLook<'_>, again: &Offsets| {
+            let gain = self.gain(look, settled, Place { start: again, ..found }, apart);
+            gain.is_some_and(|gain| enough(&gain))
+        };
+        let Some(sample) = ClockSample::of(look.problem.observations, look.problem.fixed) else {
+            let again = self.corrected(look, found);
+            return is_better(look, &again).then_some(again);
+        };
+        let (table, fixed) = (sample.table(look.table), sample.rows(look.problem.fixed));
+        let problem = Problem { clocks: fixed.len(), fixed: &fixed, ..*look.problem };
+        let part = FinestLook { table: &table, problem: &problem, sample: Some(&sample), ..*look };
+        is_better(&part, &self.corrected(&part, found)).then(|| self.corrected(look, found))
     }
 
-    /// Clocks, corrected from long windows to those of their model; those of the `sample` only, if there is one, of whose messages the look is then.
-    fn corrected(&self, look: &FinestLook<'_>, found: Place<'_>, sample: Option<&ClockSample>) -> Offsets {
-        let &FinestLook { table, grid, problem, map } = look;
+    /// How much better the clocks of the second place predict messages that they are not made from than those of the first. None if these are not so many times the precision `apart`.
+    fn gain(&self, look: &FinestLook<'_>, settled: Place<'_>, found: Place<'_>, apart: f64) -> Option<Gain> {
+        let [one, other] = [settled, found].map(|place| (look.rows(place.start), place.choice));
+        if moved(&one.0, &other.0) <= apart * self.precision {
+            return None;
+        }
+        let view = look.part(self.as_seen(look.table, look.grid, look.problem, look.map));
+        let jury = Jury::of_all(&view);
+        let score = |(start, choice): &(Offsets, Choice)| {
+            HeldOut::from(start, &jury, look.problem, *choice, self.workers).judge(&jury)
+        };
+        Some(score(&other).gain(&score(&one)))
+    }
+
+    /// Clocks, corrected from long windows to those of their model.
+    fn corrected(&self, look: &FinestLook<'_>, found: Place<'_>) -> Offsets {
+        let &FinestLook { table, grid, problem, map, sample } = look;
         let choice = found.choice;
         let before = self.interpolated(grid, map.bases.len());
         let mut now = found.start.clone();
@@ -117,22 +141,15 @@ impl Estimator {
             2 * grid.width.saturating_mul(*length as i64) > choice.width && grid.count / length >= FEWEST
         };
         for length in lengths.filter(is_chosen) {
+            let changes = difference(&now, &before);
             let changed = |clock: u32, time: i64| {
-                let at = |rows: &Offsets| rows.get(clock as usize).map_or(0.0, |row| grid.at(row, time));
-                time.saturating_add(whole(at(&now) - at(&before)))
+                let change = changes.get(clock as usize).map_or(0.0, |row| grid.at(row, time));
+                time.saturating_add(whole(change))
             };
             let (table, longer) = table.through(grid.count.div_ceil(length), changed, self.workers);
-            let view = self.view_by(on_grid(&now, grid, &longer), &table, longer, map);
-            let view = match sample {
-                Some(sample) => sample.view(&view),
-                None => view,
-            };
-            let fixed = sample.map(|sample| sample.rows(problem.fixed));
-            let fixed = fixed.as_deref().unwrap_or(problem.fixed);
+            let view = look.part(self.view_by(on_grid(&now, grid, &longer), &table, longer, map));
             let part = Problem {
-                clocks: fixed.len(),
                 windows: longer.count,
-                fixed,
                 observations: &view.observations,
                 anchors: &view.anchors,
                 reading: choice.reading,
@@ -142,9 +159,7 @@ impl Estimator {
                 rounds: if choice.trend.is_some() { STEADY_ROUNDS } else { ROUNDS },
                 ..*problem
             };
-            let mut changes = part.solve(&view.now);
-            changes.iter_mut().flatten().zip(view.now.iter().flatten()).for_each(|(change, now)| *change -= now);
-            let changes = on_grid(&changes, &longer, grid);
+            let changes = on_grid(&difference(&part.solve(&view.now), &view.now), &longer, grid);
             let rows = match sample {
                 Some(sample) => sample.rows_of(&mut now),
                 None => now.iter_mut().collect(),
@@ -154,6 +169,12 @@ impl Estimator {
         }
         now
     }
+}
+
+/// By how much rows are more than others.
+fn difference(rows: &Offsets, others: &Offsets) -> Offsets {
+    let of_row = |(row, other): (&Vec<f64>, &Vec<f64>)| row.iter().zip(other).map(|(one, other)| one - other).collect();
+    rows.iter().zip(others).map(of_row).collect()
 }
 
 /// Rows of the windows `from` in those of another grid.

@@ -100,7 +100,7 @@ impl Estimator {
         let mut solved = lines.unwrap_or_else(|| begin(&mut problem, start, unknown));
         let done = self.settled;
         let finest = Problem { windows: grid.count, observations: &seen, anchors: &anchors, ..problem };
-        let look = FinestLook { table, grid: &grid, problem: &finest, map };
+        let look = FinestLook { table, grid: &grid, problem: &finest, map, sample: None };
         let beginning = self.settle(&look, &solved, coarser.as_ref(), &now);
         if done {
             solved = self.conclude(&problem, solved, tables, &grid, &now, map);

@@ -45,7 +45,7 @@ impl Estimator {
 
     /// Of clocks that bend steadily the model that predicts messages best, in the windows of the `choice` or finer ones.
     pub(super) fn steady(&self, look: &FinestLook<'_>, choice: Choice) -> Option<Steadiness> {
-        let &FinestLook { table, grid, problem: like, map } = look;
+        let &FinestLook { table, grid, problem: like, map, .. } = look;
         let chosen = (choice.width as f64 / grid.width as f64).round().max(1.0) as usize;
         let between = COARSER.iter().map(|factor| factor / self.spare).filter(|factor| *factor > 1);
         let finer = std::iter::once(1).chain(between).filter(|factor| *factor < chosen);
