@@ -71,7 +71,9 @@ impl Estimator {
     pub(super) fn elsewhere(&mut self, look: &FinestLook<'_>, solved: &Offsets) -> Option<Offsets> {
         let choice = self.choice.filter(|_| !std::mem::replace(&mut self.sought_again, true))?;
         let settled = Place { start: solved, choice };
-        self.preferred(look, settled, settled, APART, Gain::is_certain_of_others)
+        let (clocks, gain) = self.preferred(look, settled, settled, APART, Gain::is_certain_of_others);
+        self.misled = gain.is_some_and(|gain| gain.is_loss_beyond_chance());
+        clocks
     }
 
     /// Whether settled clocks that do not jump, `solved` in the finest windows, bend steadily, and if so in which windows. Returns where such clocks begin, if they are to be elsewhere.
@@ -80,8 +82,9 @@ impl Estimator {
         let steady = self.steady(look, choice)?;
         let chosen = if steady.gain.is_no_chance() { steady.choice } else { choice };
         let [settled, steadily] = [chosen, steady.choice].map(|choice| Place { start: solved, choice });
-        let elsewhere = match steady.gain.mean > 0.0 {
-            true => self.preferred(look, settled, steadily, 1.0, Gain::is_no_chance),
+        // Where long windows mislead, they do so whatever the model.
+        let elsewhere = match steady.gain.mean > 0.0 && !self.misled {
+            true => self.preferred(look, settled, steadily, 1.0, Gain::is_no_chance).0,
             false => None,
         };
         self.choice = Some(if elsewhere.is_some() { steady.choice } else { chosen });
@@ -89,7 +92,8 @@ impl Estimator {
         elsewhere
     }
 
-    /// Clocks that come of `found` by correcting it from long windows on, if they are `apart` from the settled ones by so many times the precision and their gain is `enough`. If there are many clocks, some of them decide.
+    /// Clocks that come of `found` by correcting it from long windows on, if they are `apart` from the settled ones by so many times the precision and their gain is `enough`; and their gain. If there are many clocks, some of
+    /// them decide.
     fn preferred(
         &self,
         look: &FinestLook<'_>,
@@ -97,23 +101,25 @@ impl Estimator {
         found: Place<'_>,
         apart: f64,
         enough: fn(&Gain) -> bool,
-    ) -> Option<Offsets> {
+    ) -> (Option<Offsets>, Option<Gain>) {
         // What comes back around cycles only, or not at all, has no middles.
         if self.one_way || self.around {
-            return None;
+            return (None, None);
         }
-        let is_better = |look: &FinestLook<'_>, again: &Offsets| {
+        let gain = |look: &FinestLook<'_>, again: &Offsets| {
             let gain = self.gain(look, settled, Place { start: again, ..found }, apart);
-            gain.is_some_and(|gain| enough(&gain))
+            (gain.is_some_and(|gain| enough(&gain)), gain)
         };
         let Some(sample) = ClockSample::of(look.problem.observations, look.problem.fixed) else {
             let again = self.corrected(look, found);
-            return is_better(look, &again).then_some(again);
+            let (is_better, gain) = gain(look, &again);
+            return (is_better.then_some(again), gain);
         };
         let (table, fixed) = (sample.table(look.table), sample.rows(look.problem.fixed));
         let problem = Problem { clocks: fixed.len(), fixed: &fixed, ..*look.problem };
         let part = FinestLook { table: &table, problem: &problem, sample: Some(&sample), ..*look };
-        is_better(&part, &self.corrected(&part, found)).then(|| self.corrected(look, found))
+        let (is_better, gain) = gain(&part, &self.corrected(&part, found));
+        (is_better.then(|| self.corrected(look, found)), gain)
     }
 
     /// How much better the clocks of the second place predict messages that they are not made from than those of the first. None if these are not so many times the precision `apart`.

@@ -108,6 +108,8 @@ pub struct Estimator {
     settled: bool,
     /// Whether it was found out if they are elsewhere.
     sought_again: bool,
+    /// Whether clocks that were corrected from long windows on predicted messages worse.
+    misled: bool,
     /// [`Observations::precision`] in the finest windows.
     precision: f64,
     jumps: JumpLimits,
@@ -197,6 +199,7 @@ impl Estimator {
             at_finest: 0,
             settled: false,
             sought_again: false,
+            misled: false,
             precision: 1.0,
             jumps: JumpLimits::default(),
             choice: None,
