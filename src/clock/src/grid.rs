@@ -49,6 +49,12 @@ impl Grid {
         }
     }
 
+    /// What has these values at the middles of the windows, row by row, at those of the windows of another grid.
+    pub(crate) fn rows_on(&self, rows: &[Vec<f64>], other: &Grid) -> Vec<Vec<f64>> {
+        let middles: Vec<i64> = (0..other.count).map(|window| other.centre(window)).collect();
+        rows.iter().map(|row| middles.iter().map(|&middle| self.at(row, middle)).collect()).collect()
+    }
+
     /// The middle of window `index`.
     pub fn centre(&self, index: usize) -> i64 {
         self.first + self.width * index as i64 + self.width / 2

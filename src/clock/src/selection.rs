@@ -351,29 +351,15 @@ pub(crate) struct HeldOut<'a> {
 }
 
 impl<'a> HeldOut<'a> {
-    /// The clocks by the messages of a jury of all.
-    pub(crate) fn new(jury: &Jury<'a>, like: &Problem<'_>, choice: Choice, workers: Workers) -> HeldOut<'a> {
-        HeldOut::beginning(&jury.trial.now, jury, like, choice, workers)
-    }
-
-    /// The same if clocks begin as these ones, which are in all windows of the jury's view.
-    pub(crate) fn from(
+    /// The clocks by the messages of a jury of all, beginning with those of `start`, which are in all windows of its view.
+    pub(crate) fn new(
         start: &Offsets,
         jury: &Jury<'a>,
         like: &Problem<'_>,
         choice: Choice,
         workers: Workers,
     ) -> HeldOut<'a> {
-        HeldOut::beginning(&jury.trial.picked(start), jury, like, choice, workers)
-    }
-
-    fn beginning(
-        start: &Offsets,
-        jury: &Jury<'a>,
-        like: &Problem<'_>,
-        choice: Choice,
-        workers: Workers,
-    ) -> HeldOut<'a> {
+        let start = &jury.trial.picked(start);
         // The last window of the run has messages in one half only. Sharp bends are where recorded offsets are joined.
         let like = &Problem { alike: !jury.trial.anchors.is_empty(), ..*like };
         let rounds = if choice.trend.is_some() { TREND_ROUNDS } else { LAST_ROUNDS };

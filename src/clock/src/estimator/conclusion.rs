@@ -131,7 +131,7 @@ impl Estimator {
         let (seen, solved) = (problem.observations, &view.now);
         let jury = Jury::of_all(&view);
         let workers = self.workers;
-        let held_out = HeldOut::new(&jury, problem, choice, workers);
+        let held_out = HeldOut::new(solved, &jury, problem, choice, workers);
         let (mut estimated, measured) = (held_out.judge(&jury), jury.judge(recorded, workers));
         let judge = |offsets: &Offsets| jury.judge(offsets, workers);
         let own = OnceCell::new();

@@ -82,7 +82,7 @@ impl Estimator {
         let steady = self.steady(look, choice)?;
         let chosen = if steady.gain.is_no_chance() { steady.choice } else { choice };
         let [settled, steadily] = [chosen, steady.choice].map(|choice| Place { start: solved, choice });
-        // Where long windows mislead, they do so whatever the model.
+        // Where long windows mislead, they nearly always do so whatever the model.
         let elsewhere = match steady.gain.mean > 0.0 && !self.misled {
             true => self.preferred(look, settled, steadily, 1.0, Gain::is_no_chance).0,
             false => None,
@@ -131,7 +131,7 @@ impl Estimator {
         let view = look.part(self.as_seen(look.table, look.grid, look.problem, look.map));
         let jury = Jury::of_all(&view);
         let score = |(start, choice): &(Offsets, Choice)| {
-            HeldOut::from(start, &jury, look.problem, *choice, self.workers).judge(&jury)
+            HeldOut::new(start, &jury, look.problem, *choice, self.workers).judge(&jury)
         };
         Some(score(&other).gain(&score(&one)))
     }
@@ -153,7 +153,7 @@ impl Estimator {
                 time.saturating_add(whole(change))
             };
             let (table, longer) = table.through(grid.count.div_ceil(length), changed, self.workers);
-            let view = look.part(self.view_by(on_grid(&now, grid, &longer), &table, longer, map));
+            let view = look.part(self.view_by(grid.rows_on(&now, &longer), &table, longer, map));
             let part = Problem {
                 windows: longer.count,
                 observations: &view.observations,
@@ -165,7 +165,7 @@ impl Estimator {
                 rounds: if choice.trend.is_some() { STEADY_ROUNDS } else { ROUNDS },
                 ..*problem
             };
-            let changes = on_grid(&difference(&part.solve(&view.now), &view.now), &longer, grid);
+            let changes = longer.rows_on(&difference(&part.solve(&view.now), &view.now), grid);
             let rows = match sample {
                 Some(sample) => sample.rows_of(&mut now),
                 None => now.iter_mut().collect(),
@@ -181,9 +181,4 @@ impl Estimator {
 fn difference(rows: &Offsets, others: &Offsets) -> Offsets {
     let of_row = |(row, other): (&Vec<f64>, &Vec<f64>)| row.iter().zip(other).map(|(one, other)| one - other).collect();
     rows.iter().zip(others).map(of_row).collect()
-}
-
-/// Rows of the windows `from` in those of another grid.
-pub(super) fn on_grid(rows: &Offsets, from: &Grid, to: &Grid) -> Offsets {
-    rows.iter().map(|row| (0..to.count).map(|window| from.at(row, to.centre(window))).collect()).collect()
 }

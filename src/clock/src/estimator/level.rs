@@ -1,6 +1,6 @@
 //! One level: what the messages say in windows of one length, the clocks that this makes, and what comes next.
 
-use super::descent::{FinestLook, on_grid};
+use super::descent::FinestLook;
 use super::start::{begin, moved};
 use super::waits::goes_one_way;
 use super::{COARSE, Decision, Estimator, FIRST, STRAYED, UNKNOWN, groups, unmeasured, whole};
@@ -265,7 +265,7 @@ impl Estimator {
         if !self.settled {
             return None;
         }
-        let in_finest = coarser.map(|view| on_grid(solved, &view.grid, grid));
+        let in_finest = coarser.map(|view| view.grid.rows_on(solved, grid));
         let in_finest = in_finest.as_ref().unwrap_or(solved);
         // Jumps show in the finest windows, but something of them in the chosen ones as well.
         let least = self.jump_limits().clear * seen.precision;

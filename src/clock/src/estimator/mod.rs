@@ -353,11 +353,10 @@ impl Estimator {
 
     /// The corrections so far at the windows of a new grid.
     fn interpolated(&self, grid: &Grid, clocks: usize) -> Offsets {
-        if self.grid.is_none() {
-            return vec![vec![0.0; grid.count]; clocks];
+        match &self.grid {
+            Some(own) => own.rows_on(&self.offsets, grid),
+            None => vec![vec![0.0; grid.count]; clocks],
         }
-        let times: Vec<i64> = (0..grid.count).map(|window| grid.centre(window)).collect();
-        self.offsets.iter().map(|row| times.iter().map(|&time| self.correction(row, time)).collect()).collect()
     }
 
     /// The correction so far at a time of a clock with these corrections by window.

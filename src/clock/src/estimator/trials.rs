@@ -82,9 +82,7 @@ impl Estimator {
         let count = (grid.width as f64 * grid.count as f64 / width as f64).ceil().max(1.0) as usize;
         let (table, coarse) = table.through(count, |_, time| time, self.workers);
         let mut view = self.view(&table, coarse, map);
-        let centres = || (0..coarse.count).map(|window| coarse.centre(window));
-        let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
-        view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
+        view.otherwise = fresh.map(|fresh| grid.rows_on(fresh, &coarse));
         view
     }
 
