@@ -18,9 +18,13 @@ impl Timing {
         Timing { watch: Stopwatch::start(), laps: Vec::new() }
     }
 
-    /// A phase ends that handled `events` events on this rank; the next one begins.
+    /// A phase ends that handled `events` events on this rank; the next one begins. One that comes again is part of the first.
     pub(crate) fn lap(&mut self, name: &'static str, events: u64) {
-        self.laps.push((name, self.watch.lap(), events));
+        let seconds = self.watch.lap();
+        match self.laps.iter_mut().find(|lap| lap.0 == name) {
+            Some(lap) => *lap = (name, lap.1 + seconds, lap.2 + events),
+            None => self.laps.push((name, seconds, events)),
+        }
     }
 
     /// The phases of all ranks: longest time, sum of events. All ranks must have made the same laps. Collective.

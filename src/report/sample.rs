@@ -67,8 +67,16 @@ pub(super) fn corrected() -> Report {
         largest_advance_seconds: ticks as f64 * 1e-9,
         error: ticks as f64 / 14_000.0,
         mirrored: None,
+        displacement_ticks: None,
+        displacement_seconds: None,
     };
     let back = MirroredPass { largest_move_ticks: 15_400, largest_move_seconds: 15.4e-6, error: 0.125 };
+    let last = Pass {
+        mirrored: Some(back),
+        displacement_ticks: Some(11_800),
+        displacement_seconds: Some(11.8e-6),
+        ..pass(0.9999, 16_100)
+    };
     let violations = Violations {
         raw: Some(stage(12_345, 1_024, 33_000_000)),
         presynchronised: Some(stage(120, 3, 4_500)),
@@ -105,7 +113,7 @@ pub(super) fn corrected() -> Report {
             form: ReplayForm::Canonical,
             d0_ticks: 14_000,
             d0_seconds: 14e-6,
-            passes: vec![pass(0.99999, 234_000), Pass { mirrored: Some(back), ..pass(0.9999, 16_100) }],
+            passes: vec![pass(0.99999, 234_000), last],
             correction: CorrectionForm::Common,
             common_motion: Some(CommonMotion {
                 largest_ticks: 9_200,

@@ -1,9 +1,10 @@
 //! From the opened trace to the corrected times of its communication events.
 
 use crate::session::{Examination, Examined, Session, origin};
-use clc_engine::replay::amortise::{self, Corrected};
+use clc_engine::replay::amortise::Corrected;
 use clc_engine::replay::clock_condition::{ClockConditionCheck, check_clock_condition};
-use clc_engine::replay::passes::{self, Passes};
+use clc_engine::replay::correct::{Step, correct};
+use clc_engine::replay::passes::Passes;
 use clc_trace::{Correction, Result, Ticks};
 use controlled_logical_clock::Parameters;
 
@@ -61,21 +62,27 @@ impl Session<'_> {
         parameters.latency = program.latency;
         self.lap("check", program.events());
 
-        let consistent = examined.presynchronised.violated() == 0;
-        // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
-        let mut passes = if consistent {
-            Passes::of_consistent(parameters.form)
-        } else {
-            passes::run(self.transport, self.opened.workers, program, &parameters, self.progress)
-                .map_err(|error| if error.location.is_some() { error.in_file(self.path()) } else { error })?
-        };
-        let visited = if consistent { 0 } else { program.events() };
-        self.lap("forward", visited);
-        self.progress.step("backward");
+        if examined.presynchronised.violated() == 0 {
+            let (passes, result) = (Passes::of_consistent(parameters.form), Corrected::nothing(program));
+            self.lap("forward", 0);
+            self.lap("backward", 0);
+            return Ok(Replayed { examined, parameters, passes, result });
+        }
         let earliest = examined.loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
-        let workers = self.opened.workers;
-        let result = amortise::run(self.transport, workers, program, &mut passes, &parameters, earliest)?;
-        self.lap("backward", visited);
+        let corrected = {
+            let Session { transport, opened, progress, timing, .. } = self;
+            let mut ended = |step: Step| match step {
+                Step::Forward => {
+                    timing.lap("forward", program.events());
+                    progress.step("backward");
+                }
+                Step::Backward => timing.lap("backward", program.events()),
+            };
+            correct(*transport, opened.workers, program, &parameters, earliest, *progress, &mut ended)
+        };
+        // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
+        let (passes, result) =
+            corrected.map_err(|error| if error.location.is_some() { error.in_file(self.path()) } else { error })?;
         Ok(Replayed { examined, parameters, passes, result })
     }
 }

@@ -336,6 +336,8 @@ pub(super) fn replay(passes: &Passes, resolution: u64) -> Replay {
                     largest_move_seconds: mirrored.largest_advance.seconds(resolution),
                     error: mirrored.error,
                 }),
+                displacement_ticks: pass.displacement.map(|displacement| displacement.0),
+                displacement_seconds: pass.displacement.map(|displacement| displacement.seconds(resolution)),
             })
             .collect(),
         correction: passes.form,

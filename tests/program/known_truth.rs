@@ -241,6 +241,33 @@ fn clocks_do_not_drift_away_together() {
 }
 
 #[test]
+fn replays_do_not_drift_away_from_the_clocks() {
+    // A ring that takes a second to go round, while clocks go back and forth within one.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ring =
+        "--pattern ring --ranks 32 --ranks-per-node 1 --events 1500 --compute 40ms --clock sine=30us/1s --seed 3";
+    clc(&format!("simulate trace {ring} -q"), directory.path(), 0);
+    let corrected = |further: &str| {
+        let line = format!("trace -o fixed --force -q --presync linear --report fixed.json {further}");
+        clc(&line, directory.path(), 0);
+        clc("evaluate fixed --truth trace --presync linear --report judged.json -q", directory.path(), 0);
+        let phases = json(&directory.path().join("judged.json"))["phases"].clone();
+        let last = phases.as_array().expect("phases").last().expect("a phase")["between_processes"].clone();
+        let passes = json(&directory.path().join("fixed.json"))["replay"]["passes"].clone();
+        (last["rms_seconds"].as_f64().expect("an error"), passes.as_array().expect("passes").clone())
+    };
+    let gammas = |passes: &[Value]| passes.iter().map(|pass| pass["gamma"].as_f64().unwrap()).collect::<Vec<_>>();
+    let ((near, passes), (far, alone)) = (corrected(""), corrected("--max-passes 1"));
+    assert_eq!((gammas(&passes), gammas(&alone)), (vec![0.99999, 0.9999, 0.999], vec![0.99999]));
+    assert!(near < 0.75 * far, "{near} and {far}");
+    let moved: Vec<f64> = passes.iter().map(|pass| pass["displacement_seconds"].as_f64().unwrap()).collect();
+    assert!(moved[2] < 0.5 * moved[0], "{moved:?}");
+    // Where none is near, it is the first one again.
+    let (again, passes) = corrected("--max-passes 2");
+    assert_eq!((again, gammas(&passes)), (far, vec![0.99999, 0.9999, 0.99999]));
+}
+
+#[test]
 fn a_clock_that_fails_once_moves_little() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let line =

@@ -10,8 +10,9 @@ use clc_engine::comm::local::LocalTransport;
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::collectives::fences::Fences;
 use clc_engine::replay::clock_condition::check_clock_condition;
+use clc_engine::replay::correct::correct;
+use clc_engine::replay::dataflow;
 use clc_engine::replay::program::Program;
-use clc_engine::replay::{amortise, dataflow, passes};
 use clc_otf2::{ArchiveWriter, CreateOptions};
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
@@ -101,11 +102,10 @@ fn run(
     // Threads change nothing, however many there are.
     let workers = Workers::new(NonZero::new(3).unwrap());
     let before = check_clock_condition(transport, workers, &loaded.program, &loaded.program.times())?;
-    let mut passes = passes::run(transport, workers, &loaded.program, parameters, &Silent)?;
     rehearsal(transport, &loaded.program)?;
-    let decay = passes.passes.last().map_or(0, |pass| pass.decay.bits());
     let earliest = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
-    let result = amortise::run(transport, workers, &loaded.program, &mut passes, parameters, earliest)?;
+    let (passes, result) = correct(transport, workers, &loaded.program, parameters, earliest, &Silent, &mut |_| {})?;
+    let decay = passes.passes.last().map_or(0, |pass| pass.decay.bits());
     let after = check_clock_condition(transport, workers, &loaded.program, &result.times(&loaded.program))?;
     let hosted = opened.placement.hosted_by(transport.rank());
     let mut times: PerLocation =

@@ -10,6 +10,9 @@
 //! T      M - m_k - floor((m_(k+1) - m_k) (M - t_k) / 2^n)
 //! ```
 //!
+//! Where that moves an event that communicates by more than two thirds of the allowed error times D0, smaller gammas are tried, and the first one is taken that does not, and moves them by no more
+//! than two thirds of what the largest gamma does.
+//!
 //! If the earliest moment comes before 0 by that, all times are later by as much. If a latency or a distance is too short then, a forward replay
 //! of T with gamma = 1/2 follows, which keeps the distances min(delta, C_j - C_i).
 //!
@@ -83,33 +86,33 @@ pub(crate) fn common(trace: &Trace, matching: &Matching, constants: Constants) -
         .filter(|d| is_channel(d) && !mutual[d.receive.process][d.send.process])
         .map(|d| (time(&times, d.send) + d.latency - time(&times, d.receive)).max(0))
         .sum();
-    let mut decay = constants.control.decay;
-    if 4 * one_way > total {
-        decay = decay.max(ONE / 10_000);
-    }
     let enough = |forward: &Forward| {
         let jumps: i64 = forward.jumps.iter().flatten().sum();
         (i128::from(jumps) << 40) <= i128::from(constants.passes.max_error) * i128::from(total)
     };
-    let mut pass = 1;
-    let (forward, back) = loop {
-        let control = Control { decay, ..constants.control };
-        let forward = replay(&times, &times, &locations, &dependencies, control).unwrap();
-        let back =
-            replay(&mirrored_times, &mirrored_times, &mirrored_locations, &mirrored_dependencies, control).unwrap();
-        if (enough(&forward) && enough(&back)) || pass >= constants.passes.most || decay >= ONE / 2 {
-            break (forward, back);
+    // Passes from one decay on: how many, the last one's decay and the times of its two replays.
+    let passes = |decay: i64, most: u32| {
+        let (mut decay, mut pass) = (decay.max(if 4 * one_way > total { ONE / 10_000 } else { 0 }), 1);
+        loop {
+            let control = Control { decay, ..constants.control };
+            let forward = replay(&times, &times, &locations, &dependencies, control).unwrap();
+            let back =
+                replay(&mirrored_times, &mirrored_times, &mirrored_locations, &mirrored_dependencies, control).unwrap();
+            if (enough(&forward) && enough(&back)) || pass >= most || decay >= ONE / 2 {
+                return (pass, decay, forward, back);
+            }
+            decay = after(decay);
+            pass += 1;
         }
-        decay = if decay == 0 { ONE / 100_000 } else { (decay * 10).min(ONE / 2) };
-        pass += 1;
     };
-
-    let forward = backward(&times, &dependencies, &forward, constants.slope).corrected;
-    let back = backward(&mirrored_times, &mirrored_dependencies, &back, constants.slope).corrected;
-    let mut middle = forward;
-    for (middle, back) in middle.iter_mut().zip(reversed(&back)) {
-        middle.iter_mut().zip(back).for_each(|(time, back)| *time = (*time + back).div_euclid(2));
-    }
+    let middle = |forward: &Forward, back: &Forward| -> PerEvent {
+        let mut middle = backward(&times, &dependencies, forward, constants.slope).corrected;
+        let back = backward(&mirrored_times, &mirrored_dependencies, back, constants.slope).corrected;
+        for (middle, back) in middle.iter_mut().zip(reversed(&back)) {
+            middle.iter_mut().zip(back).for_each(|(time, back)| *time = (*time + back).div_euclid(2));
+        }
+        middle
+    };
 
     // The events that communicate, per process.
     let mut visited: Vec<Vec<usize>> = vec![Vec::new(); times.len()];
@@ -122,10 +125,6 @@ pub(crate) fn common(trace: &Trace, matching: &Matching, constants: Constants) -
         events.dedup();
     });
     let all = || visited.iter().enumerate().flat_map(|(p, events)| events.iter().map(move |&event| (p, event)));
-    let (first, last) =
-        (all().map(|(p, j)| middle[p][j]).min().unwrap(), all().map(|(p, j)| middle[p][j]).max().unwrap());
-    let most_events = visited.iter().map(Vec::len).max().unwrap();
-
     let mut set: Vec<usize> = (0..times.len()).collect();
     let pairs = ordered.map(|(send, receive)| vec![send.process, receive.process]);
     for group in pairs.chain(matching.groups.iter().cloned()) {
@@ -136,47 +135,77 @@ pub(crate) fn common(trace: &Trace, matching: &Matching, constants: Constants) -
     let members = |name: usize| -> Vec<usize> { (0..set.len()).filter(|&p| set[p] == name).collect() };
     let components: Vec<Vec<usize>> = (0..set.len()).map(members).filter(|members| members.len() > 1).collect();
 
-    let most = (65_536 / components.len()).clamp(2, most_events.max(2)) as i64;
-    let length = (last - first).max(1);
-    let width = (length / most + 1).max(least).max(2);
-    let mut bits = 0;
-    while 1_i64 << bits < width {
-        bits += 1;
-    }
-    let width = 1_i64 << bits;
-    let ends: Vec<i64> = (0..length / width + 2).map(|k| first + k * width).collect();
-    let mut moved = middle.clone();
-    for members in &components {
-        let mut advances: Vec<i64> = Vec::new();
-        for &end in &ends {
-            let mut list: Vec<i64> =
-                members.iter().map(|&p| end - shown(&visited[p], &middle[p], &times[p], end)).collect();
-            list.sort_unstable();
-            let half = list.len() / 2;
-            let centre = match constants.median {
-                false => list.iter().sum::<i64>().div_euclid(list.len() as i64),
-                true if list.len() % 2 == 1 => list[half],
-                true => (list[half - 1] + list[half]).div_euclid(2),
-            };
-            advances.push(advances.last().map_or(centre, |before| centre.min(before + width / 2)));
+    // Without the common motion; and by how much events that communicate are moved at most, but for a shift of all.
+    let without_motion = |middle: &PerEvent| -> (PerEvent, i64) {
+        let (first, last) =
+            (all().map(|(p, j)| middle[p][j]).min().unwrap(), all().map(|(p, j)| middle[p][j]).max().unwrap());
+        let most_events = visited.iter().map(Vec::len).max().unwrap();
+
+        let most = (65_536 / components.len()).clamp(2, most_events.max(2)) as i64;
+        let length = (last - first).max(1);
+        let width = (length / most + 1).max(least).max(2);
+        let mut bits = 0;
+        while 1_i64 << bits < width {
+            bits += 1;
         }
-        let h = |time: i64| {
-            let k = (time - first).div_euclid(width);
-            let advance = match usize::try_from(k) {
-                Err(_) => advances[0],
-                Ok(k) if k + 1 >= advances.len() => advances[advances.len() - 1],
-                Ok(k) => {
-                    let rise = i128::from(advances[k + 1] - advances[k]);
-                    let along = i128::from(time - ends[k]);
-                    advances[k] + (rise * along).div_euclid(i128::from(width)) as i64
-                }
+        let width = 1_i64 << bits;
+        let ends: Vec<i64> = (0..length / width + 2).map(|k| first + k * width).collect();
+        let mut moved = middle.clone();
+        for members in &components {
+            let mut advances: Vec<i64> = Vec::new();
+            for &end in &ends {
+                let mut list: Vec<i64> =
+                    members.iter().map(|&p| end - shown(&visited[p], &middle[p], &times[p], end)).collect();
+                list.sort_unstable();
+                let half = list.len() / 2;
+                let centre = match constants.median {
+                    false => list.iter().sum::<i64>().div_euclid(list.len() as i64),
+                    true if list.len() % 2 == 1 => list[half],
+                    true => (list[half - 1] + list[half]).div_euclid(2),
+                };
+                advances.push(advances.last().map_or(centre, |before| centre.min(before + width / 2)));
+            }
+            let h = |time: i64| {
+                let k = (time - first).div_euclid(width);
+                let advance = match usize::try_from(k) {
+                    Err(_) => advances[0],
+                    Ok(k) if k + 1 >= advances.len() => advances[advances.len() - 1],
+                    Ok(k) => {
+                        let rise = i128::from(advances[k + 1] - advances[k]);
+                        let along = i128::from(time - ends[k]);
+                        advances[k] + (rise * along).div_euclid(i128::from(width)) as i64
+                    }
+                };
+                time - advance
             };
-            time - advance
-        };
-        members.iter().for_each(|&p| moved[p].iter_mut().for_each(|time| *time = h(*time)));
+            members.iter().for_each(|&p| moved[p].iter_mut().for_each(|time| *time = h(*time)));
+        }
+        let start = moved.iter().map(|times| times[0]).min().unwrap().min(0);
+        let displacement = all().map(|(p, j)| (moved[p][j] - times[p][j]).abs()).max().unwrap();
+        moved.iter_mut().flatten().for_each(|time| *time -= start);
+        (moved, displacement)
+    };
+    let attempt = |decay: i64, most: u32| {
+        let (made, decay, forward, back) = passes(decay, most);
+        let (moved, displacement) = without_motion(&middle(&forward, &back));
+        (made, decay, moved, displacement)
+    };
+    let (mut made, mut decay, mut moved, first) = attempt(constants.control.decay, constants.passes.most);
+    let near = |displacement: i64| {
+        i128::from(3 * displacement) << 40 <= i128::from(constants.passes.max_error) * i128::from(2 * least)
+    };
+    if !near(first) {
+        // Smaller ones, for what they are worth.
+        let mut last = decay;
+        while made < constants.passes.most && last < ONE / 2 {
+            let (more, found, times, displacement) = attempt(after(last), constants.passes.most - made);
+            (made, last) = (made + more, found);
+            if near(displacement) && 3 * displacement <= 2 * first {
+                (decay, moved) = (found, times);
+                break;
+            }
+        }
     }
-    let start = moved.iter().map(|times| times[0]).min().unwrap().min(0);
-    moved.iter_mut().flatten().for_each(|time| *time -= start);
 
     let mut lacking = dependencies.iter().any(|d| time(&moved, d.receive) < time(&moved, d.send) + d.latency);
     for p in 0..times.len() {
@@ -192,6 +221,11 @@ pub(crate) fn common(trace: &Trace, matching: &Matching, constants: Constants) -
         moved = replay(&moved, &times, &locations, &dependencies, control).unwrap().clock;
     }
     (moved.into_iter().map(|times| times[1..].to_vec()).collect(), decay)
+}
+
+/// The decay of the pass after one.
+fn after(decay: i64) -> i64 {
+    if decay == 0 { ONE / 100_000 } else { (decay * 10).min(ONE / 2) }
 }
 
 /// Whether a pair is of two processes only.

@@ -24,10 +24,12 @@ fn passes(report: &Report) -> String {
     let error = |error: f64| if error.is_finite() { format!("{error:.2}") } else { "unbounded".to_owned() };
     let rows = replay.passes.iter().enumerate().flat_map(|(index, pass)| {
         let gamma = pass.gamma.to_string();
-        let forward =
-            vec![count(index as u64 + 1), gamma.clone(), duration(pass.largest_advance_seconds), error(pass.error)];
+        let (number, advance) = (count(index as u64 + 1), duration(pass.largest_advance_seconds));
+        let moved = pass.displacement_seconds.map(duration).unwrap_or_default();
+        let forward = vec![number, gamma.clone(), advance, error(pass.error), moved];
         let mirrored = pass.mirrored.map(|mirrored| {
-            vec!["mirrored".to_owned(), gamma, duration(mirrored.largest_move_seconds), error(mirrored.error)]
+            let moved = duration(mirrored.largest_move_seconds);
+            vec!["mirrored".to_owned(), gamma, moved, error(mirrored.error), String::new()]
         });
         [Some(forward), mirrored].into_iter().flatten()
     });
@@ -56,7 +58,7 @@ fn passes(report: &Report) -> String {
         }
         text += "</p>\n";
     }
-    text + &table("Forward passes", &["pass", "γ", "largest advance", "error"], rows)
+    text + &table("Forward passes", &["pass", "γ", "largest advance", "error", "moved by at most"], rows)
 }
 
 fn costs(report: &Report) -> String {

@@ -201,6 +201,12 @@ pub struct Pass {
     /// The mirrored replay of this pass; null in the publication's form, and if the forward replay was not good enough for it.
     #[serde(default)]
     pub mirrored: Option<MirroredPass>,
+    /// Largest displacement of an event that takes part in communication by the correction that was made of this pass, in ticks; null in the publication's form, and if none was made.
+    #[serde(default)]
+    pub displacement_ticks: Option<i64>,
+    /// The same in seconds.
+    #[serde(default)]
+    pub displacement_seconds: Option<f64>,
 }
 
 /// The mirrored replay of a pass, which moves sends before their receives.

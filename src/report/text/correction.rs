@@ -240,11 +240,15 @@ fn passes(replay: &Replay, ranks: u64) -> String {
         ReplayForm::Dataflow => format!("dataflow: batched timestamps on {ranks}"),
     };
     let mut table = TextTable::default();
-    table.row(["Passes", "gamma", "largest advance", "error"]);
+    // Of one correction, what it moved is said below.
+    let several = replay.passes.iter().filter(|pass| pass.displacement_seconds.is_some()).count() > 1;
+    let displacement = |text: &str| if several { text.to_owned() } else { String::new() };
+    table.row(["Passes", "gamma", "largest advance", "error", &displacement("moved by at most")]);
     for (number, pass) in (1u64..).zip(&replay.passes) {
         let error = if pass.error.is_finite() { format!("{:.2}", pass.error) } else { "-".into() };
-        let gamma = pass.gamma.to_string();
-        table.row([&format!("  {}", count(number)), &gamma, &duration(pass.largest_advance_seconds), &error]);
+        let (gamma, advance) = (pass.gamma.to_string(), duration(pass.largest_advance_seconds));
+        let moved = displacement(&pass.displacement_seconds.map_or_else(|| "-".into(), duration));
+        table.row([&format!("  {}", count(number)), &gamma, &advance, &error, &moved]);
     }
     if let Some((pass, mirrored)) = replay.passes.iter().rev().find_map(|pass| Some((pass, pass.mirrored?))) {
         let moved = duration(mirrored.largest_move_seconds);

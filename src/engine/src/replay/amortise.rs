@@ -6,7 +6,7 @@ use crate::matching::relative_times::RelativeTimes;
 use crate::matching::sync::{MirroredLinks, ReplayTimeline, SyncTimeline};
 use crate::matching::visited_times::VisitedTimes;
 use crate::replay::canonical::{self, Groups};
-use crate::replay::common::{CommonCorrection, common_times};
+use crate::replay::common::{CommonCorrection, common_times, synchronising};
 use crate::replay::finish::{finish, visited};
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::in_place::{in_place, lock};
@@ -31,6 +31,11 @@ pub struct Corrected {
 }
 
 impl Corrected {
+    /// Nothing has to move.
+    pub fn nothing(program: &Program) -> Corrected {
+        Corrected { corrections: program.timelines.iter().map(|_| Correction::identity()).collect(), later: None }
+    }
+
     /// The corrected time of every visited event of the `program` that was corrected.
     pub fn times<'a>(&'a self, program: &'a Program) -> Vec<VisitedTimes<'a>> {
         self.later.as_ref().map_or_else(|| program.times(), |later| visited(program, later))
@@ -53,10 +58,7 @@ pub fn run(
     earliest: Ticks,
 ) -> Result<Corrected> {
     let Some((forward, decay)) = passes.result.take() else {
-        return Ok(Corrected {
-            corrections: program.timelines.iter().map(|_| Correction::identity()).collect(),
-            later: None,
-        });
+        return Ok(Corrected::nothing(program));
     };
     let constants = Constants {
         forward: ForwardParameters { decay, separation: parameters.minimum_separation },
@@ -90,10 +92,11 @@ pub fn run(
         let (largest, slope) = common.extent();
         shared = CommonCorrection { largest: shared.largest.max(largest), slope: shared.slope.max(slope), ..shared };
     }
-    if least[0] < 0 {
+    let shift = (-least[0]).max(0);
+    if shift > 0 {
         let later = |common: Option<Arc<CommonTime>>| {
             let common = common.map_or_else(|| CommonTime::new(Ticks::ZERO, 1, vec![0]), |common| (*common).clone());
-            Some(Arc::new(common.later(Ticks(-least[0]))))
+            Some(Arc::new(common.later(Ticks(shift))))
         };
         common = common.into_iter().map(later).collect();
     }
@@ -102,6 +105,11 @@ pub fn run(
             without_motion(&program.timelines[index], later, common);
         }
     })?;
+    let displacement = |index: usize| {
+        let moves = synchronising(&program.timelines[index]).filter_map(|event| later[index].later_by(event));
+        moves.map(|later| (later - shift).abs()).max().unwrap_or(0)
+    };
+    shared.displacement = Ticks(workers.map(later.len(), displacement).into_iter().max().unwrap_or(0));
     for (correction, common) in corrections.iter_mut().zip(common) {
         if let Some(common) = common {
             let own = std::mem::replace(correction, Correction::identity());
@@ -115,11 +123,13 @@ pub fn run(
             *correction = own.finished(finish);
         }
     }
-    let mut most = [shared.largest.0, shared.finish.0, (shared.slope * SLOPE_UNIT) as i64];
+    let mut most = [shared.largest.0, shared.finish.0, shared.displacement.0, (shared.slope * SLOPE_UNIT) as i64];
     transport.all_reduce(ReduceOp::Max, &mut most)?;
-    let shared =
-        CommonCorrection { largest: Ticks(most[0]), finish: Ticks(most[1]), slope: most[2] as f64 / SLOPE_UNIT };
-    passes.shared = Some(shared);
+    let [largest, finish, displacement] = [most[0], most[1], most[2]].map(Ticks);
+    passes.shared = Some(CommonCorrection { largest, finish, displacement, slope: most[3] as f64 / SLOPE_UNIT });
+    if let Some(pass) = passes.passes.last_mut() {
+        pass.displacement = Some(displacement);
+    }
     Ok(Corrected { corrections, later: Some(later) })
 }
 

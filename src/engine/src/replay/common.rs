@@ -28,6 +28,8 @@ pub struct CommonCorrection {
     pub slope: f64,
     /// The most that an event was moved at last, to restore latencies and distances.
     pub finish: Ticks,
+    /// The most that any event that takes part in communication is moved before that, but for a shift of the whole trace.
+    pub displacement: Ticks,
 }
 
 /// The sums of `values` over all ranks. Collective over the analysis ranks.
@@ -167,7 +169,7 @@ impl WindowEnds {
 }
 
 /// The visited events that take part in communication: which others are visited depends on δ.
-fn synchronising(timeline: &SyncTimeline) -> impl Iterator<Item = usize> + '_ {
+pub(super) fn synchronising(timeline: &SyncTimeline) -> impl Iterator<Item = usize> + '_ {
     (0..timeline.len()).filter(|&event| timeline.kind(event) != SyncKind::Local)
 }
 

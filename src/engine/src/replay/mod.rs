@@ -11,6 +11,7 @@ pub mod clock_condition;
 pub(crate) mod common;
 mod components;
 pub mod contributions;
+pub mod correct;
 pub mod dataflow;
 mod finish;
 pub(crate) mod forward;

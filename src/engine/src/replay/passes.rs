@@ -30,6 +30,8 @@ pub struct Pass {
     pub accepted: bool,
     /// The mirrored replay with the same γ, if the forward one was good enough for it.
     pub mirrored: Option<MirroredPass>,
+    /// The largest displacement by the correction that was made of it ([`CommonCorrection::displacement`]); none in the publication's form, and if none was made.
+    pub displacement: Option<Ticks>,
 }
 
 /// The mirrored replay of a pass.
@@ -321,7 +323,7 @@ impl Replays<'_> {
                 within(jumps, self.violation, max_error)
             }
         };
-        Ok(Pass { decay, largest_advance, error, accepted, mirrored: None })
+        Ok(Pass { decay, largest_advance, error, accepted, mirrored: None, displacement: None })
     }
 
     /// Adds the mirrored replay to a pass.
