@@ -122,8 +122,9 @@ pub struct CorrectionOptions {
     /// Error below which no further pass is made, 1 or more
     ///
     /// The error of a pass is the sum of all its jumps divided by the sum of all violations: above 1, moved events caused further violations. With
-    /// --correction paper it is the largest advance of any event divided by the largest that no gamma can avoid. Lower it towards 1 to stay closer
-    /// to the recorded times, at the price of compressed intervals.
+    /// --correction paper it is the largest advance of any event divided by the largest that no gamma can avoid. Otherwise, passes also go on if
+    /// the correction moves an event by more than two thirds of this times that advance, until one moves less. Lower it towards 1 to stay closer to
+    /// the recorded times, at the price of compressed intervals.
     #[arg(long, value_name = "RATIO", default_value = "1.5", allow_negative_numbers = true, value_parser = values::max_error, help_heading = CLOCK_CORRECTION)]
     pub max_error: ErrorLimit,
 

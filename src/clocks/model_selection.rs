@@ -414,8 +414,8 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         let evident =
             fit.is_convincing() && fit.matters() || fit.bends() || fit.refines() || fit.extends() || fit.foretells();
         let evident = evident && !known_better;
-        // What waits tell is what messages that go one way have to be, and no evidence beside them; unless the recorded clocks are impossible by that.
-        let evident = if fit.one_way { fit.too_slow } else { evident } || fit.disjoint;
+        // What waits tell is what messages that go one way have to be, and no evidence beside them; unless the recorded clocks are impossible by that, or recorded offsets agree with it.
+        let evident = if fit.one_way { fit.too_slow || fit.bends_one_way() } else { evident } || fit.disjoint;
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
     }
     let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before;

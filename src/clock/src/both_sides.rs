@@ -48,6 +48,9 @@ const NOISIER: f64 = 5.0;
 const USUAL: f64 = 2e-6;
 /// It is short if its length has no more bits than that. Chosen by hand: how long 8 KiB and more take depends on how quick the network is.
 const SHORT: u32 = 13;
+/// How long a byte of longer ones is taken to take more than that, in seconds, and by how much that may be wrong: networks of clusters carry 1 to 25 GB/s.
+const BYTE: f64 = 0.2e-9;
+const BYTE_ERROR: f64 = 0.6e-9;
 /// No network takes so long for a short message that somebody waits for, in seconds: clocks that say so of all of them are wrong. Chosen by hand: TCP takes up to 100 us; with more, clocks that are off by less than that stay.
 const NEVER: f64 = 200e-6;
 
@@ -173,16 +176,17 @@ impl OneWayPair {
         }
     }
 
-    /// What is to be added to the levels so that short messages take as many ticks as is `usual`. None without such messages.
-    fn to_usual(&self, usual: f64) -> Option<f64> {
-        let short = |kind: BoundKind| kind.length_of_waited().is_some_and(|bits| bits <= SHORT);
-        let off: Vec<f64> =
-            self.takes().filter(|takes| short(takes.0)).map(|(_, sign, takes)| sign * (usual - takes)).collect();
+    /// What is to be added to the levels so that messages take as long as is `usual`: short ones, or the shortest. None without such messages.
+    fn to_usual(&self, usual: Usual) -> Option<f64> {
+        let lengths = || self.takes().filter_map(|(kind, sign, takes)| Some((kind.length_of_waited()?, sign, takes)));
+        let shortest = lengths().map(|own| own.0).min()?.max(SHORT);
+        let off = |(bits, sign, takes)| Some(sign * (usual.takes(bits)? - takes));
+        let off: Vec<f64> = lengths().filter(|own| own.0 <= shortest).filter_map(off).collect();
         (!off.is_empty()).then(|| off.iter().sum::<f64>() / off.len() as f64)
     }
 
-    /// Shifts all levels so that they agree with a known difference of the clocks, by window; without any in the trace, so that short messages take what is `usual`, or else with what the clocks are `now`.
-    fn fit(&mut self, known: &[(u32, f64)], usual: Option<f64>, windows: usize, now: impl Fn(u32) -> f64) {
+    /// Shifts all levels so that they agree with a known difference of the clocks, by window; without any in the trace, so that messages take what is `usual`, or else with what the clocks are `now`.
+    fn fit(&mut self, known: &[(u32, f64)], usual: Option<Usual>, windows: usize, now: impl Fn(u32) -> f64) {
         let points = self.together();
         let mut found: Vec<(f64, f64)> = Vec::new();
         for &(window, value) in known {
@@ -263,6 +267,28 @@ impl OneWayPair {
     }
 }
 
+/// How long messages for which their receivers waited are taken to take, where no clock was measured.
+#[derive(Debug, Clone, Copy)]
+struct Usual {
+    /// Ticks per second.
+    resolution: f64,
+    /// To what clocks are known without that, in ticks: half a round trip; without round trips, what no network takes ([`NEVER`]).
+    known: f64,
+}
+
+impl Usual {
+    /// So many ticks if their length has so many bits; none if clocks are known better than that.
+    fn takes(self, bits: u32) -> Option<f64> {
+        let usual = USUAL * self.resolution;
+        if bits <= SHORT {
+            return Some(usual);
+        }
+        // In the middle between the shortest and the longest one.
+        let bytes = 0.75 * f64::from(bits).exp2();
+        (BYTE_ERROR * bytes * self.resolution <= self.known).then_some(usual + BYTE * bytes * self.resolution)
+    }
+}
+
 /// Makes what a kind takes the same between all clocks, if what it takes by recorded offsets differs by no more than these are off. Kinds that many pairs have
 /// come first; others follow them.
 fn pool(pairs: &mut [OneWayPair]) {
@@ -314,7 +340,9 @@ pub(crate) fn from_both_sides(
     reference: usize,
     resolution: u64,
 ) -> Option<BoundTable> {
-    let usual = anchors.is_empty().then_some(USUAL * resolution as f64);
+    let resolution = resolution as f64;
+    let usual = Usual { resolution, known: usual_half_trip(table).unwrap_or(NEVER * resolution) };
+    let usual = anchors.is_empty().then_some(usual);
     let mut pairs: BTreeMap<(u32, u32), Vec<Series>> = BTreeMap::new();
     let measured: BTreeSet<u32> = anchors.iter().map(|anchor| anchor.clock).chain([reference as u32]).collect();
     let often = table.pairs.iter().filter(|(_, bounds)| bounds.windows().len() >= FEWEST);

@@ -217,8 +217,10 @@ fn short_messages_take_what_is_usual_where_no_clock_was_measured() {
     for ahead in [-5e6, 0.0, 700_000.0] {
         assert!(off(4096, ahead) < 250.0, "{ahead}: {}", off(4096, ahead));
     }
-    // How long these take depends on the network: the clocks so far decide.
-    assert!(off(8192, 700_000.0) > 600_000.0);
+    // How long these take depends on the network, but not by so much: they are taken to take 4,458.
+    assert!((2_200.0..2_700.0).contains(&off(8192, 700_000.0)), "{}", off(8192, 700_000.0));
+    // These by more than clocks are known to that nothing ties: the clocks so far decide.
+    assert!(off(1 << 20, 700_000.0) > 600_000.0);
     // Nor is anything usual where offsets were recorded.
     let measured = unmeasured(100, WINDOWS, 0.0);
     let anchors = [0, WINDOWS as u32 - 1].map(|window| Anchor { clock: 1, window, value: 9e5, sigma: 1.0, bound: 0.0 });

@@ -30,7 +30,7 @@ pub struct Pass {
     pub accepted: bool,
     /// The mirrored replay with the same γ, if the forward one was good enough for it.
     pub mirrored: Option<MirroredPass>,
-    /// The largest displacement by the correction that was made of it ([`CommonCorrection::displacement`]); none in the publication's form, and if none was made.
+    /// The most that the correction that was made of it moves any event that takes part in communication, but for a shift of the whole trace; none in the publication's form, and if none was made.
     pub displacement: Option<Ticks>,
 }
 
