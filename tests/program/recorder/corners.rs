@@ -135,10 +135,16 @@ fn requests_among_null_ones_are_found_in_fortran() {
 fn no_process_waits_where_the_output_cannot_be_made() {
     let app = corners(MPICH);
     std::fs::create_dir(app.recorded()).expect("a directory in its place");
-    let mut command = Command::new("timeout");
-    command.args(["60", "mpiexec.mpich", "-n", "2"]).arg(with_recorder());
-    command.args(["record", "-o"]).arg(app.recorded()).arg("--").arg(app.path("app")).arg("jump");
-    let refused = run(command.env("CLC_REPLAY_MPI", "never"));
+    let refused = || {
+        let mut command = Command::new("timeout");
+        command.args(["60", "mpiexec.mpich", "-n", "2"]).arg(with_recorder());
+        command.args(["record", "-o"]).arg(app.recorded()).arg("--").arg(app.path("app")).arg("jump");
+        run(command.env("CLC_REPLAY_MPI", "never"))
+    };
+    // The launcher itself is sometimes ended by SIGPIPE where processes end so early.
+    let launched = |status: i32| status != 128 + libc::SIGPIPE;
+    let mut runs = std::iter::repeat_with(refused).take(5);
+    let refused = runs.find(|run| launched(run.status)).expect("a launcher that lives");
     assert_eq!(refused.status, 2, "{}", refused.stderr);
     assert_eq!(refused.stderr.matches("output directory already exists").count(), 1, "{}", refused.stderr);
 }
