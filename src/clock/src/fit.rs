@@ -281,8 +281,8 @@ const BENDING: f64 = 0.25;
 const CERTAINLY: f64 = 7.0;
 const AGREES: f64 = 0.3;
 const BETWEEN: f64 = 2.0;
-/// Part of what offsets may be wrong up to which an estimate of one-way traffic agrees with them. Of nine generated traces of pipelines without violations three were so, with 0.01 to 0.03: 2.6 to 0.24 us from the truth, 1.0 to 0.20
-/// and 0.53 to 0.47. What waits tell agrees with messages whatever the clocks are: by less, a simulated pipeline with uneven load came out at 54 us instead of 0.05.
+/// Part of what offsets may be wrong up to which an estimate of one-way traffic agrees with them by itself. Of nine generated traces of pipelines without violations two were so: 1.0 to 0.20 us from the truth, and 0.53 to 0.47; one
+/// with 0.16 stays at 2.6 (0.24). What waits tell agrees with messages whatever the clocks are: by less, a simulated pipeline with uneven load came out at 54 us instead of 0.05.
 const CLOSELY: f64 = 0.05;
 /// Gain from which on an estimate tells drifts that nobody measured: of 400 generated traces with offsets the one with such a gain (97 standard errors) came out 14 times as close, and one of 0.1 would not have been worse.
 const EXTENDING: f64 = 0.5;
