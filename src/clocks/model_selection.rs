@@ -426,6 +426,9 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
     if fit.disjoint {
         return None;
     }
+    if after == 0 && fit.only_corrects(worst) {
+        return None;
+    }
     let significant = fit.is_significantly_better();
     let unknown = worst < UNKNOWN * fit.half_trip;
     if unknown && !significant {

@@ -393,6 +393,19 @@ fn violations_smaller_than_half_a_round_trip_need_a_significant_gain() {
 }
 
 #[test]
+fn an_estimate_that_is_nowhere_farther_than_a_violation_shows_only_corrects() {
+    let reason = |anywhere: f64, mean: f64, after: u64| {
+        let fit = ClockFit { half_trip: 100_000.0, ..fit(0.5 * anywhere, anywhere, mean, 0.02) };
+        objection(&fit, &left(2, 500.0), &left(after, 100.0)).unwrap_or_default()
+    };
+    assert_eq!((reason(490.0, 0.0, 0), reason(490.0, -0.01, 0)), (String::new(), String::new()));
+    // Farther, contradicted by messages, or a violation is left.
+    for kept in [reason(510.0, 0.0, 0), reason(490.0, -0.03, 0), reason(490.0, 0.0, 1)] {
+        assert!(kept.contains("within the uncertainty of an estimate"), "{kept}");
+    }
+}
+
+#[test]
 fn violations_that_vanish_are_evidence_enough_for_a_slight_loss() {
     let reason = |before, worst, mean, anywhere| {
         let fit = ClockFit { contradiction: 0.0, ..fit(0.0, anywhere, mean, 0.02) };

@@ -222,6 +222,12 @@ impl ClockFit {
         })
     }
 
+    /// Whether the estimate is nowhere farther from recorded offsets than the worst violation, in ticks, that recorded clocks leave, and predicts messages about as well: then it corrects what is wrong, and cannot make it much worse.
+    pub fn only_corrects(&self, worst: f64) -> bool {
+        let corrects = self.offsets.most.is_some() && self.anywhere > 0.0 && self.anywhere <= worst;
+        corrects && self.is_possible() && self.gain.is_some_and(|gain| gain.is_hardly_a_loss())
+    }
+
     /// Whether recorded offsets are contradicted at most by this many times as much as half of them are, or more.
     pub fn contradicts_few(&self, times: f64) -> bool {
         self.offsets.most.zip(self.offsets.typical).is_some_and(|(most, typical)| most >= times * typical.max(0.0))

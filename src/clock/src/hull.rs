@@ -114,6 +114,57 @@ impl Hulls {
         let (floor, ceiling) = self.ends(slope);
         (floor + ceiling) / 2.0
     }
+
+    /// By how much a slope may be wrong, as the edges tell along which the quickest messages of either direction lie: where both have about the same slope, or one of them is straight.
+    fn doubt(&self, slope: f64) -> Option<f64> {
+        let ends = |hull: &[(f64, f64)]| Some((hull.first()?.0, hull.last()?.0));
+        let (one, other) = (ends(&self.below)?, ends(&self.above)?);
+        let (from, until) = (one.0.max(other.0), one.1.min(other.1));
+        if until <= from {
+            return None;
+        }
+        let edges = [&self.below, &self.above].map(|hull| Edge::of(hull, from, until));
+        let apart = |edge: &Edge, slope: f64| (edge.slope - slope).abs() + edge.sag / (until - from);
+        let straight = edges.iter().flatten().filter(|edge| edge.points >= STRAIGHT).map(|edge| apart(edge, slope));
+        let parallel = match &edges {
+            [Some(one), Some(other)] => Some(BY_CHANCE * apart(one, other.slope).max(apart(other, one.slope))),
+            _ => None,
+        };
+        straight.chain(parallel).min_by(f64::total_cmp)
+    }
+}
+
+/// Where the quickest messages of a direction lie, in the middle of the time that both directions have in common.
+struct Edge {
+    slope: f64,
+    /// How far others are from it at most that are not near the ends.
+    sag: f64,
+    /// Points of the hull that are not near the ends.
+    points: usize,
+}
+
+/// Points of an edge from which on it is known to be straight.
+const STRAIGHT: usize = 3;
+/// How many times as wrong as two edges say may a slope be that have the same one: if they tell nothing else of themselves, that may be by chance.
+const BY_CHANCE: f64 = 2.0;
+/// Part of the common time at either end that does not count: processes that begin or end wait otherwise.
+const NEAR_ENDS: f64 = 0.125;
+
+impl Edge {
+    fn of(hull: &[(f64, f64)], from: f64, until: f64) -> Option<Edge> {
+        let middle = (from + until) / 2.0;
+        let steepness = |[one, other]: &[(f64, f64); 2]| (other.1 - one.1) / (other.0 - one.0);
+        let along = |edge: &[(f64, f64); 2], time: f64| edge[0].1 + steepness(edge) * (time - edge[0].0);
+        let edge =
+            |time: f64| hull.array_windows().find(|[one, other]| one.0 <= time && time <= other.0 && one.0 < other.0);
+        let own = edge(middle)?;
+        let near = NEAR_ENDS * (until - from);
+        let inner = [from + near, until - near];
+        let sag = |time: f64| Some((along(edge(time)?, time) - along(own, time)).abs());
+        let sag = sag(inner[0])?.max(sag(inner[1])?);
+        let points = hull.iter().filter(|point| inner[0] <= point.0 && point.0 <= inner[1]).count();
+        Some(Edge { slope: steepness(own), sag, points })
+    }
 }
 
 /// A line that points permit, and what is known of it.
@@ -155,11 +206,12 @@ pub(super) fn likeliest(
         possible
     };
     let [low, high] = [-steepest.overlapping, steepest.overlapping].map(extreme);
-    let known = (high - low) / 2.0 / RANGE;
+    let range = (high - low) / 2.0 / RANGE;
+    let known = hulls.doubt(slope).map_or(range, |doubt| range.min(doubt));
     let within = |slope: f64| slope.max(low).min(high);
     let slope = within(slope * usual * usual / (usual * usual + known * known));
     let at = |slope: f64, time: f64| hulls.middle(slope) + slope * time;
-    let ends = [slope - known, slope + known].map(within);
+    let ends = [slope - range, slope + range].map(within);
     let apart = [0.0, end].map(|time| (at(ends[1], time) - at(ends[0], time)).abs() / 2.0);
     let margin = hulls.gap(slope) / 2.0;
     Some(PossibleLine { intercept: hulls.middle(slope), slope, margin, uncertainty: apart[0].max(apart[1]) + margin })
@@ -331,6 +383,20 @@ mod tests {
         let most = [(21.0, 2377.0), (106.25, 600.0), (106.58, 5650.0)];
         let slope = |apart| widest(&least, &most, Steepest { overlapping: 1e5, apart }).unwrap().1;
         assert!((slope(10.0) - 10.0).abs() < 1e-9 && slope(1e5) > 1e4, "{} {}", slope(10.0), slope(1e5));
+    }
+
+    #[test]
+    fn a_drift_is_drawn_to_zero_by_as_much_as_the_edges_leave_it_open() {
+        // Messages of either direction take 80 to 80.4; the clocks drift by 1, and usually differ by 1.
+        let points = |side: f64| -> Vec<(f64, f64)> {
+            (0..60).map(|k| (f64::from(k), f64::from(k) + side * (80.0 + 0.1 * f64::from(k * 7 % 5)))).collect()
+        };
+        let line = likeliest(&points(-1.0), &points(1.0), 59.0, 1.0, steepest(1000.0)).unwrap();
+        assert!((line.slope - 1.0).abs() < 0.02, "{}", line.slope);
+        // Three in one direction say nothing that the others agree with, and are not straight.
+        let bent = [(0.0, -80.0), (20.0, -20.0), (59.0, -81.0)];
+        let line = likeliest(&bent, &[(0.0, 80.0), (59.0, 139.0)], 59.0, 1.0, steepest(1000.0)).unwrap();
+        assert!(line.slope.abs() < 0.5, "{}", line.slope);
     }
 
     #[test]
