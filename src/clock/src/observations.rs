@@ -92,6 +92,8 @@ pub struct Observations {
     pub half_trips: BTreeMap<(u32, u32), f64>,
     /// The shortest half round trip of each pair (a < b), in ticks.
     pub shortest_trips: BTreeMap<(u32, u32), f64>,
+    /// By how much the half round trips of each pair (a < b) vary in the quicker ones of its windows, in ticks, if there are several.
+    pub variations: BTreeMap<(u32, u32), f64>,
     /// The shortest half round trip of any pair, in ticks; 0 without any. Neither is quite the shortest: in a window in which a
     /// clock jumps, round trips are nonsense.
     pub shortest: f64,
@@ -116,6 +118,8 @@ const QUICK_SHARE: usize = 10;
 /// Share of a pair's windows whose round trips are not believed to be the shortest ones. Chosen by hand: with a smaller share, single windows that
 /// are wrong decide; with a larger one, the minimum is too long.
 const SHORTEST_SHARE: usize = 100;
+/// Windows from which on it is told how round trips vary.
+const SEVERAL: usize = 20;
 /// Half round trips in better windows, in units of the shortest ones, from which on messages are late. Chosen by hand: a smaller value takes ordinary
 /// delays for persistent ones, a larger one takes medians of messages that waited.
 const LATE: f64 = 3.0;
@@ -187,6 +191,9 @@ impl Observations {
             result.discarded += of.discarded;
             result.one_way.extend(of.one_way);
             result.two_way.extend(of.two_way);
+            if let Some(variation) = of.variation {
+                result.variations.insert(*pair, variation);
+            }
             if let Some((quick, shortest)) = of.trips {
                 result.half_trips.insert(*pair, quick);
                 result.shortest_trips.insert(*pair, shortest);
@@ -273,6 +280,7 @@ impl Observations {
             indirect: self.indirect.clone(),
             half_trips: self.half_trips.clone(),
             shortest_trips: self.shortest_trips.clone(),
+            variations: self.variations.clone(),
             levels: self.levels.clone(),
             directions: OnceLock::new(),
             ..*self
@@ -328,6 +336,8 @@ struct OfPair {
     two_way: Vec<TwoWay>,
     /// The half round trip that they reach in their better windows, and the shortest one.
     trips: Option<(f64, f64)>,
+    /// By how much these vary ([`Observations::variations`]).
+    variation: Option<f64>,
     discarded: u64,
     /// Whether more is known by other things than by messages.
     indirect: bool,
@@ -373,6 +383,13 @@ impl Look<'_> {
                 trips.select_nth_unstable_by(at, f64::total_cmp).1.max(0.0)
             });
             result.trips = Some((quick, shortest));
+            result.variation = (trips.len() >= SEVERAL).then(|| {
+                let [quarter, quick] = [4, 20].map(|share| {
+                    let at = trips.len() / share;
+                    *trips.select_nth_unstable_by(at, f64::total_cmp).1
+                });
+                quarter - quick
+            });
         }
         result
     }

@@ -126,6 +126,7 @@ impl ClockSample {
             indirect: all.indirect.iter().filter_map(|pair| self.pair(*pair)).collect::<BTreeSet<_>>(),
             half_trips: trips(&all.half_trips),
             shortest_trips: trips(&all.shortest_trips),
+            variations: trips(&all.variations),
             directions: OnceLock::new(),
             ..*all
         };
