@@ -153,10 +153,10 @@ const NEAR_ENDS: f64 = 0.125;
 impl Edge {
     fn of(hull: &[(f64, f64)], from: f64, until: f64) -> Option<Edge> {
         let middle = (from + until) / 2.0;
-        let steepness = |[one, other]: &[(f64, f64); 2]| (other.1 - one.1) / (other.0 - one.0);
-        let along = |edge: &[(f64, f64); 2], time: f64| edge[0].1 + steepness(edge) * (time - edge[0].0);
-        let edge =
-            |time: f64| hull.array_windows().find(|[one, other]| one.0 <= time && time <= other.0 && one.0 < other.0);
+        let edges = hull.iter().zip(hull.iter().skip(1)).filter(|(one, other)| one.0 < other.0);
+        let steepness = |(one, other): (&(f64, f64), &(f64, f64))| (other.1 - one.1) / (other.0 - one.0);
+        let along = |edge: (&(f64, f64), &(f64, f64)), time: f64| edge.0.1 + steepness(edge) * (time - edge.0.0);
+        let edge = |time: f64| edges.clone().find(|(one, other)| one.0 <= time && time <= other.0);
         let own = edge(middle)?;
         let near = NEAR_ENDS * (until - from);
         let inner = [from + near, until - near];
