@@ -162,8 +162,7 @@ impl Latencies {
         let most = |direction: usize| {
             let (a, b) = directions.pairs()[direction];
             let varies = varies[direction] + directions.back(direction).map_or(f64::INFINITY, |back| varies[back]);
-            let indirect = [(a, b), (b, a)].iter().any(|pair| observations.indirect.contains(pair));
-            let trips = observations.variations.get(&(a.min(b), a.max(b))).filter(|_| indirect);
+            let trips = observations.variations.get(&(a.min(b), a.max(b)));
             let are_steady = |trip: f64, latency: f64| {
                 trips.is_some_and(|varies| *varies <= STEADY_TRIPS * trip) && trip <= FAR * latency
             };
@@ -495,6 +494,7 @@ mod tests {
         let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode, None, Workers::ONE);
         assert!((latencies.direction((0, 1)).latency.unwrap() - 53.0).abs() < 2.0, "{latencies:?}");
     }
+
     #[test]
     fn steady_round_trips_keep_their_latency_whatever_the_clocks() {
         // Messages between the first two clocks take 10, between them and the third 33; its clock is off by up to 12, now to one side and now to the other.
@@ -504,18 +504,16 @@ mod tests {
             one(0, 1, 10.0).chain(one(0, 2, 33.0)).chain(one(1, 0, 10.0)).chain(one(2, 0, 33.0)).collect();
         let wrong = (0..windows).map(|window| [12.0, 4.0, -4.0, -12.0][window * 4 / windows]).collect();
         let offsets = [vec![0.0; 2 * windows], wrong].concat();
-        let latency = |variation: f64, indirect: bool| {
-            let indirect = if indirect { [(0, 2), (2, 0)].into() } else { Default::default() };
-            let variations = [((0, 2), variation)].into();
-            let seen =
-                Observations { one_way: one_way.clone(), variations, indirect, floor: 0.2, ..Observations::default() };
+        let latency = |variation: Option<f64>| {
+            let variations = variation.map(|variation| ((0, 2), variation)).into_iter().collect();
+            let seen = Observations { one_way: one_way.clone(), variations, floor: 0.2, ..Observations::default() };
             let latencies = Latencies::new(&seen, &offsets, windows, Reading::Mode, None, Workers::ONE);
             latencies.direction((0, 2)).latency.expect("a latency")
         };
         // By these clocks a round trip takes 42, half of it in each direction.
-        let keeps = |variation, indirect| (latency(variation, indirect) - 21.0).abs() < 0.1;
-        assert!(keeps(1.2, true));
+        let keeps = |variation| (latency(variation) - 21.0).abs() < 0.1;
+        assert!(keeps(Some(1.2)));
         // They wait for somebody who computes, or are messages, which may: no more than twice what the quicker pair takes.
-        assert!(!keeps(1.3, true) && !keeps(0.1, false));
+        assert!(!keeps(Some(1.3)) && !keeps(None));
     }
 }

@@ -13,7 +13,7 @@ use super::graph::components;
 use super::grid::Grid;
 use super::late::AwaitedMessages;
 use super::windows::BoundTable;
-use crate::bounds::DirectedBounds;
+use crate::bounds::{Bound, DirectedBounds};
 use clc_trace::workers::Workers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -88,12 +88,12 @@ pub struct Observations {
     pub one_sided: BTreeSet<(u32, u32)>,
     /// Directions of which more is known by collective operations, or by what was waited for, than by messages.
     pub indirect: BTreeSet<(u32, u32)>,
+    /// By how much the half round trips of each pair (a < b) with such a direction vary in the quicker ones of its windows, in ticks, if there are several.
+    pub variations: BTreeMap<(u32, u32), f64>,
     /// Half the round trip that each pair (a < b) reaches in its better windows, in ticks.
     pub half_trips: BTreeMap<(u32, u32), f64>,
     /// The shortest half round trip of each pair (a < b), in ticks.
     pub shortest_trips: BTreeMap<(u32, u32), f64>,
-    /// By how much the half round trips of each pair (a < b) vary in the quicker ones of its windows, in ticks, if there are several.
-    pub variations: BTreeMap<(u32, u32), f64>,
     /// The shortest half round trip of any pair, in ticks; 0 without any. Neither is quite the shortest: in a window in which a
     /// clock jumps, round trips are nonsense.
     pub shortest: f64,
@@ -336,11 +336,17 @@ struct OfPair {
     two_way: Vec<TwoWay>,
     /// The half round trip that they reach in their better windows, and the shortest one.
     trips: Option<(f64, f64)>,
-    /// By how much these vary ([`Observations::variations`]).
+    /// By how much these vary, if that is told ([`Observations::variations`]).
     variation: Option<f64>,
     discarded: u64,
     /// Whether more is known by other things than by messages.
     indirect: bool,
+}
+
+/// Whether other things than messages tell a direction in more than a few windows.
+fn is_indirect(windows: &[(u32, Bound)]) -> bool {
+    let messages = windows.iter().filter(|(_, bound)| bound.kind.is_message()).count();
+    messages * DIRECTLY.1 < windows.len() * DIRECTLY.0
 }
 
 impl Look<'_> {
@@ -352,8 +358,7 @@ impl Look<'_> {
             x(b).copied().unwrap_or(0.0) - x(a).copied().unwrap_or(0.0)
         };
         let backward = self.table.pairs.get(&(b, a)).map_or(&[][..], DirectedBounds::windows);
-        let messages = forward.windows().iter().filter(|(_, bound)| bound.kind.is_message()).count();
-        result.indirect = messages * DIRECTLY.1 < forward.windows().len() * DIRECTLY.0;
+        result.indirect = is_indirect(forward.windows());
         let both = if a < b { forward.windows().len().min(backward.len()) } else { 0 };
         let mut trips = Vec::with_capacity(both);
         result.two_way.reserve_exact(both);
@@ -383,7 +388,8 @@ impl Look<'_> {
                 trips.select_nth_unstable_by(at, f64::total_cmp).1.max(0.0)
             });
             result.trips = Some((quick, shortest));
-            result.variation = (trips.len() >= SEVERAL).then(|| {
+            let told = trips.len() >= SEVERAL && (result.indirect || is_indirect(backward));
+            result.variation = told.then(|| {
                 let [quarter, quick] = [4, 20].map(|share| {
                     let at = trips.len() / share;
                     *trips.select_nth_unstable_by(at, f64::total_cmp).1
@@ -398,7 +404,6 @@ impl Look<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounds::Bound;
     use crate::kind::BoundKind;
 
     #[test]
