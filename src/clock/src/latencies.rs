@@ -32,8 +32,8 @@ const FARTHEST: f64 = 2.0;
 /// computes vary.
 const STEADY: f64 = 0.03;
 /// The same of the round trips of collective operations, and of what was waited for, which do not depend on the clocks; travel times vary by what clocks are off that follow late ones. Collective operations are timed by the last
-/// member to come, and take longer the more members they have and the more they exchange. (Of 512 generated traces some 20 change. With 0.03 to 0.06 six are 1.5 to 100 times as close to the truth, the others hardly differ, and one is
-/// twice as far, 0.38 us. If round trips of messages counted as well with 0.015, three more would be 1.4 to 6 times as close, and two 1.6 and 6 times as far.)
+/// member to come, and take longer the more members they have and the more they exchange. (Of 512 generated traces five are 4 to 100 times as close to the truth by it, one is twice as far,
+/// 0.38 us, and the others hardly differ; with 0.03 four of the five. If round trips of messages counted as well with 0.015, three more would be 1.4 to 6 times as close, and two 1.6 and 6 times as far.)
 const STEADY_TRIPS: f64 = 0.06;
 /// Longest round trips that are believed because they are steady, in those of the quickest pairs: what takes longer waits, however steadily. (A tree whose processes of one node always come last, 3 ms later than others: 18 us off the
 /// recorded offsets instead of 4. With 4 to 16 instead, hardly anything changes.)
